@@ -20,6 +20,8 @@ export type PruneTask = NonNullable<OpenFeature['prunes']>[number];
 export interface Feature<Services = unknown> extends Loaded<Services> {
   /** Runs the service in another way than in this process alone. Resolves to undefined in a process that prints nothing. */
   serve?(config: Config, log: Log, program: Program): Promise<Started | undefined>;
+  /** Runs the service for development, with the declarations as their files are at any time. */
+  watch?(config: Config, watching: Watching): Promise<Started>;
   /** The lines of the feature in the message of the start. */
   startLines?(config: Config, started: Started): Promise<readonly StartLine[]>;
   /** Commands of `plinth`, by their names. */
@@ -33,6 +35,15 @@ export interface Program {
   /** One line for each setting without an effect, for the log of one process of the service. */
   readonly warnings: readonly string[];
   readonly features: readonly Openable[];
+}
+
+/** The program that runs a service for development. */
+export interface Watching extends Pick<Program, 'isQuiet' | 'features'> {
+  /** Reads the settings again: the folder with declarations may be a new one. Throws ConfigError. */
+  readonly readConfig: () => Config;
+  readonly log: Log;
+  /** Prints what a change led to, or what is wrong with it. */
+  readonly print: (text: string) => void;
 }
 
 /** A service that listens. */

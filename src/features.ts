@@ -17,6 +17,7 @@ import { WORKER_SETTINGS } from './features/workers/settings.js';
  * for them before it loads others. No other file of the core names one.
  */
 export const FEATURES: readonly FeatureEntry[] = [
+  { name: 'watch', isOnlyCommands: true, load: () => import('./features/watch/feature.js') },
   {
     name: 'embedded',
     settings: EMBEDDED_SETTINGS,

@@ -55,15 +55,15 @@ function requireNoArguments([argument]: string[]): void {
 }
 
 /** The service for development, which follows changes of the declarations. */
-async function startWatching(config: Config, log: Log, io: Io, json: boolean): Promise<Started> {
+async function startWatching(config: Config, log: Log, io: Io, json: boolean): Promise<Started | undefined> {
   for (const warning of configWarnings(io.env, settingsOf(FEATURES))) log.warn(warning);
-  const { runWatching } = await import('./start/watch.js');
-  return runWatching(config, {
-    log,
-    readConfig: () => configOf(io),
-    isQuiet: json,
-    print: (text) => void io.stderr.write(`${text}\n`.replace(/^(?=.)/gm, 'plinth: ')),
-  });
+  const print = (text: string) => void io.stderr.write(`${text}\n`.replace(/^(?=.)/gm, 'plinth: '));
+  const watching = { log, features: FEATURES, readConfig: () => configOf(io), isQuiet: json, print };
+  for (const { load } of FEATURES) {
+    const { watch } = (await load()).default;
+    if (watch) return watch(config, watching);
+  }
+  return undefined;
 }
 
 /** Returns undefined in a process that prints nothing. Each kind of process loads only its own code. */

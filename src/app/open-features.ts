@@ -130,7 +130,7 @@ export interface Openable {
   readonly name: string;
   /** The settings of the feature; absent: the feature has none. */
   readonly settings?: FeatureSettings;
-  /** No service has the feature, which consists of commands. */
+  /** No service opens the feature, which consists of commands or of a way to run them. */
   readonly isOnlyCommands?: true;
   load(): Promise<{ readonly default: Loaded }>;
 }

@@ -21,7 +21,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   'transport/codecs.ts: createGzip': '`pipeline` listens from its creation on',
   'transport/codecs.ts: createInflate': 'transport/body-stream.ts',
   'transport/node-internals.ts: Readable': 'a stream that neither reads nor ends',
-  'start/watch.ts: createServer': 'process/listen.ts',
+  'features/watch/watch.ts: createServer': 'process/listen.ts',
 };
 
 const sources = readdirSync(SRC, { recursive: true, encoding: 'utf8' })

@@ -1,28 +1,16 @@
 import { type FSWatcher, watch } from 'node:fs';
 import { createServer, type Server as HttpServer } from 'node:http';
-import { embeddedOf } from '../app/open-features.js';
-import { type App, startApp } from '../app.js';
-import { type Config, processesOf } from '../config/config.js';
-import { pathIn } from '../config/parsers.js';
-import { openServer, type Server } from '../db/open-database.js';
-import { readFolder, readSqlFiles } from '../declarations/read-declarations.js';
-import { ExitError } from '../errors/exit-error.js';
-import type { Started } from '../feature.js';
-import { FEATURES } from '../features.js';
-import { listen, urlOf } from '../process/listen.js';
-import { type Stoppable, stopOnSignals } from '../process/signals.js';
-import type { Log } from '../telemetry/log.js';
-import { CoalescedRuns } from '../work/shared-runs.js';
-
-/** The parts of its process that `runWatching` needs. */
-export interface Watching {
-  /** Reads the settings again: the folder with declarations may be a new one. Throws ConfigError. */
-  readonly readConfig: () => Config;
-  readonly log: Log;
-  readonly isQuiet: boolean;
-  /** Prints what a change led to, or what is wrong with it. */
-  readonly print: (text: string) => void;
-}
+import { embeddedOf } from '../../app/open-features.js';
+import { type App, startApp } from '../../app.js';
+import { type Config, processesOf } from '../../config/config.js';
+import { pathIn } from '../../config/parsers.js';
+import { openServer, type Server } from '../../db/open-database.js';
+import { readFolder, readSqlFiles } from '../../declarations/read-declarations.js';
+import { ExitError } from '../../errors/exit-error.js';
+import type { Started, Watching } from '../../feature.js';
+import { listen, urlOf } from '../../process/listen.js';
+import { type Stoppable, stopOnSignals } from '../../process/signals.js';
+import { CoalescedRuns } from '../../work/shared-runs.js';
 
 /** An editor writes a file in several steps: a file with a fault may be incomplete. */
 const SETTLE_MS = 50;
@@ -39,7 +27,7 @@ export async function runWatching(config: Config, watching: Watching): Promise<S
     throw new ExitError('--watch needs one process without TLS: remove WORKERS and TLS_CERT');
   let running: WatchedService | undefined;
   stopOnSignals(() => running, watching.log, watching.isQuiet);
-  const database = await openServer(config, watching.log, false, embeddedOf(FEATURES));
+  const database = await openServer(config, watching.log, false, embeddedOf(watching.features));
   const service = new WatchedService(config, database, watching);
   try {
     const started = await service.start();
@@ -98,7 +86,7 @@ class WatchedService implements Stoppable {
   #startApp(): Promise<App> {
     const config = { ...this.config, databaseUrl: this.database.url, metricsPort: undefined };
     const redeclare = () => this.#redeclare();
-    return startApp(config, this.watching.log, FEATURES, { isMounted: true, redeclare });
+    return startApp(config, this.watching.log, this.watching.features, { isMounted: true, redeclare });
   }
 
   /** Watches the folder with declarations, or the one in which it may be created, and that with SQL files. */
