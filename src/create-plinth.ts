@@ -5,7 +5,7 @@ import type { SchemeName } from './auth/principal.js';
 import { type Config, ConfigError, readConfig, unknownSettings } from './config/config.js';
 import { unavailable } from './errors/service-errors.js';
 import { FEATURES } from './features.js';
-import { createCommonFields, fixedFields } from './http/common-headers.js';
+import { PLAIN_FIELDS } from './http/common-headers.js';
 import { earlyReplies } from './http/early-reply.js';
 import type { ForeignRequest } from './pipeline/mount.js';
 import { createLog } from './telemetry/log.js';
@@ -84,7 +84,7 @@ export function createPlinth(options: PlinthOptions = {}): Plinth {
       await running?.stop();
     },
     handler: (req, res, next) => {
-      const stopped = () => refuse(req, res, false, stoppedReply(req), COMMON);
+      const stopped = () => refuse(req, res, false, stoppedReply(req), PLAIN_FIELDS);
       if (app) app.then(({ handle }) => handle(req as ForeignRequest, res, next), stopped);
       else stopped();
     },
@@ -92,7 +92,6 @@ export function createPlinth(options: PlinthOptions = {}): Plinth {
 }
 
 const stoppedReply = earlyReplies(unavailable('The service does not run.'), '');
-const COMMON = createCommonFields(fixedFields(false, 0), undefined);
 
 /** Throws ConfigError. */
 function configOf(options: PlinthOptions): Config {

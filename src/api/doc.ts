@@ -65,9 +65,6 @@ export const json = (description: string, schema: SchemaName, headers: readonly 
   headers,
 });
 
-/** Errors that are possible under a condition. */
-export const when = (isPossible: boolean, ...errors: ErrorName[]): ErrorName[] => (isPossible ? errors : []);
-
 /** A JSON Schema, draft 2020-12. */
 export type Schema = JsonObject;
 

@@ -4,7 +4,7 @@ import { knownProblem } from '../db/database-errors.js';
 import { methodNotAllowed, noSuchPath } from '../errors/request-errors.js';
 import { internal } from '../errors/service-errors.js';
 import { allowHosts } from '../http/allowed-hosts.js';
-import { createCommonFields, fixedFields } from '../http/common-headers.js';
+import { fixedFields, PLAIN_FIELDS } from '../http/common-headers.js';
 import { render } from '../http/problem-body.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
@@ -25,8 +25,6 @@ export function createMetricsServer(
   log: Log,
   allowedHosts: readonly string[] | undefined,
 ): Server {
-  const always = fixedFields(false, 0);
-  const commonFields = createCommonFields(always, undefined);
   const requireAllowedHost = allowedHosts && allowHosts(allowedHosts);
   const metrics = showMetrics(scrape);
   const replyTo = async (req: IncomingMessage): Promise<Reply> => {
@@ -45,9 +43,14 @@ export function createMetricsServer(
     (req, res, expectation, ended) => {
       const reply = replyTo(req).catch(problemOf);
       void reply
-        .then((reply) => refuse(req, res, expectation === 'continue', reply, commonFields))
+        .then((reply) => refuse(req, res, expectation === 'continue', reply, PLAIN_FIELDS))
         .then(ended);
     },
-    { ...options, commonFields, always, maxConnections: MAX_METRICS_CONNECTIONS },
+    {
+      ...options,
+      commonFields: PLAIN_FIELDS,
+      always: fixedFields(false, 0),
+      maxConnections: MAX_METRICS_CONNECTIONS,
+    },
   ) as Server;
 }

@@ -168,10 +168,6 @@ export const parentColumn = ({ columns, parent }: Resource): string =>
 export const singleReferences = ({ references }: Pick<Resource, 'references'>): readonly Reference[] =>
   references.filter(({ isList }) => !isList);
 
-/** Whether a record must refer to another one to be stored. An array may be empty. */
-export const isNeeded = ({ schema }: Resource, { field, isList }: Reference): boolean =>
-  !isList && schema.required.includes(field);
-
 /** The ids of the records to which a field refers, each with its place in an array. */
 export function referredIds(
   record: JsonObject,

@@ -25,8 +25,6 @@ const SCHEMA_MAPS: ReadonlySet<string> = new Set([
 const SCHEMA_VALUES = new Set(['enum', 'const', 'default', 'examples', 'required', 'dependentRequired']);
 /** Keywords whose schemas apply only where something refers to them. */
 export const DEFINITIONS: ReadonlySet<string> = new Set(['$defs', 'definitions']);
-/** Keywords that identify a schema: a copy of the schema in another document must not have them. */
-export const IDENTIFIERS: ReadonlySet<string> = new Set(['$id', '$schema', '$anchor']);
 
 /** A schema in a file. */
 export interface SchemaNode {

@@ -24,6 +24,9 @@ export function createCommonFields(fixed: readonly string[], cors: Cors | undefi
       : ['X-Request-Id', id, ...fixed];
 }
 
+/** The fields of responses without TLS that pages of other origins have no access to. */
+export const PLAIN_FIELDS = createCommonFields(fixedFields(false, 0), undefined);
+
 /** Adds fields to those of a response. There is one Vary for all: some proxies read the last one alone. */
 export function addFields(fields: string[], more: readonly string[]): void {
   const { length } = fields;

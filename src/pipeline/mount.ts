@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { noSuchPath } from '../errors/request-errors.js';
-import { createCommonFields, fixedFields } from '../http/common-headers.js';
+import { PLAIN_FIELDS } from '../http/common-headers.js';
 import { render } from '../http/problem-body.js';
 import { refuse } from '../transport/admission-control.js';
 import { markForeign } from '../transport/node-internals.js';
@@ -8,7 +8,6 @@ import { markForeign } from '../transport/node-internals.js';
 /** A request of another server. Express removes its own path from `url`, and leaves `originalUrl`. */
 export type ForeignRequest = IncomingMessage & { readonly originalUrl?: string };
 
-const COMMON = createCommonFields(fixedFields(false, 0), undefined);
 const SWEEP_MS = 20;
 
 /** Passes the requests that another HTTP server receives below a path to a server that does not listen itself. */
@@ -25,7 +24,7 @@ export class Mount {
   handle(req: ForeignRequest, res: ServerResponse, next?: () => void): void {
     const target = targetBelow(this.path, req.originalUrl ?? req.url ?? '');
     if (target === undefined)
-      return next ? next() : refuse(req, res, false, render(noSuchPath(), ''), COMMON);
+      return next ? next() : refuse(req, res, false, render(noSuchPath(), ''), PLAIN_FIELDS);
     req.url = target;
     markForeign(res);
     this.#inFlight.add(res);

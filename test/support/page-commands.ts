@@ -84,7 +84,6 @@ const BUILD = /^npm ci && |^npm run build\n/;
  */
 const CHECKOUT: Readonly<Record<string, string>> = {
   'npm exec plinth --': 'plinth',
-  'npm run import --': 'plinth import',
   'npm start': 'plinth serve',
 };
 
@@ -191,7 +190,7 @@ export async function runPage(t: Test, page: string, options: PageOptions = {}):
   };
   const asPrinted = new Set(page === 'README.md' ? Object.keys(CHECKOUT) : []);
   const perform = async (printed: string) => {
-    const command = printed.replaceAll(/npm exec plinth --|npm run import --|npm start/g, (form) =>
+    const command = printed.replaceAll(/npm exec plinth --|npm start/g, (form) =>
       asPrinted.delete(form) ? form : CHECKOUT[form]!,
     );
     if (/(npm start|^plinth|plinth (start|serve))$/m.test(command)) return start(command);

@@ -7,7 +7,6 @@ import {
   type Success,
   schemaRef,
   TEXT,
-  when,
 } from '../../api/doc.js';
 import type { RecordMethod } from '../../api/endpoint.js';
 import { writableKeys } from '../../collection/resource.js';
@@ -28,6 +27,7 @@ import {
   writeErrors,
 } from './record-operations.js';
 import { listedRecords, schemaNames } from './record-schemas.js';
+import { when } from './responses.js';
 import type { DescribedResource } from './type-names.js';
 
 /** A list: of all records, or of those of one parent. */

@@ -4,7 +4,6 @@ import {
   baseIn,
   baseOf,
   DEFINITIONS,
-  IDENTIFIERS,
   type SchemaNode,
   withSubschemas,
 } from '../../declarations/schema-files.js';
@@ -13,6 +12,9 @@ import { type ComparedColumn, LIST_OPERATORS, MAX_VALUES, type Operator } from '
 
 /** The place of a schema in the document that describes it; undefined: it has none. `base`: the URI of the reference's file. */
 export type Refer = (reference: string, base: string) => string | undefined;
+
+/** Keywords that identify a schema: a copy of the schema in another document must not have them. */
+const IDENTIFIERS: ReadonlySet<string> = new Set(['$id', '$schema', '$anchor']);
 
 /** A declared schema without the keywords of declarations, and with references to where their targets are in the document. */
 export function describedSchema({ schema, base: from }: Pick<SchemaNode, 'schema' | 'base'>, refer: Refer) {

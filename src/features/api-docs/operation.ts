@@ -1,11 +1,11 @@
-import { type Doc, type ErrorName, when } from '../../api/doc.js';
+import type { Doc, ErrorName } from '../../api/doc.js';
 import type { Description } from '../../api/endpoint.js';
 import { parametersIn } from '../../http/query-parameters.js';
 import type { JsonObject } from '../../json.js';
 import { isByRecord } from '../../policy/policy.js';
 import type { Version } from '../../versions/supported.js';
 import { parametersOf } from './parameters.js';
-import { type Responses, schemaOf } from './responses.js';
+import { type Responses, schemaOf, when } from './responses.js';
 import { type SecuritySettings, securitySchemes } from './security.js';
 import type { DescribedResource } from './type-names.js';
 

@@ -6,13 +6,13 @@ import {
   type SchemaName,
   type Success,
   TEXT,
-  when,
 } from '../../api/doc.js';
 import { CORE_TYPES } from '../../errors/catalogue.js';
 import { notFoundCode } from '../../errors/record-errors.js';
 import { JSON_TYPE } from '../../http/media-types.js';
 import type { Version } from '../../versions/supported.js';
 import { schemaNames, shownRecord, writtenRecord } from './record-schemas.js';
+import { when } from './responses.js';
 import type { DescribedResource } from './type-names.js';
 
 /** The settings on which the responses of collections depend. */

@@ -21,6 +21,9 @@ export interface ErrorRef {
   readonly shape: Shape;
 }
 
+/** Errors that are possible under a condition. */
+export const when = (isPossible: boolean, ...errors: ErrorName[]): ErrorName[] => (isPossible ? errors : []);
+
 /** The schema that a document names. */
 export const schemaOf = (schema: SchemaName): Schema =>
   typeof schema === 'string' ? schemaRef(schema) : schema;
