@@ -15,7 +15,7 @@ import { setPasswordRules } from '../passwords/common-password.js';
 import { listen } from '../process/listen.js';
 import { ensureCollections, storedResources } from '../schema/ensure-collections.js';
 import type { Log } from '../telemetry/log.js';
-import { createMetrics, scrapeOfAll } from '../telemetry/metrics.js';
+import { createMetrics, type Scrape } from '../telemetry/metrics.js';
 import { createMetricsServer } from './metrics-server.js';
 import {
   type Core,
@@ -30,15 +30,9 @@ import {
 
 /** The parts that the process of a service has besides it. */
 export interface Surroundings {
-  /** If this is one of several workers. */
-  readonly primary?: Primary;
+  /** The metrics of all workers, if this is one of several, for which another process has prepared the database. */
+  readonly scrape?: Scrape;
   readonly redeclare?: () => Promise<void>;
-}
-
-/** The primary process of a worker. It has prepared the database. */
-export interface Primary {
-  /** The metrics of all workers that respond in time, including those of the caller. Throws if the primary does not. */
-  collect(): Promise<readonly unknown[]>;
 }
 
 /** The parts of the service, besides its listener. */
@@ -56,11 +50,11 @@ export async function openParts(
   config: Config,
   log: Log,
   features: readonly Openable[],
-  { primary, redeclare }: Surroundings,
+  { scrape: scrapeAll, redeclare }: Surroundings,
   closers: (() => unknown)[],
 ): Promise<Parts> {
   const metrics = createMetrics();
-  const scrape = primary ? () => scrapeOfAll(primary.collect) : metrics.scrape;
+  const scrape = scrapeAll ?? metrics.scrape;
   setPasswordRules(config);
   const database = await openDatabase(config, log, {
     metrics: metrics.db,
@@ -69,7 +63,7 @@ export async function openParts(
   const { db } = database;
   closers.push(() => database.close());
   const declarations = await loadDeclarations(config);
-  if (!primary) await ensureCollections(database, declarations, config.migrate, log);
+  if (!scrapeAll) await ensureCollections(database, declarations, config.migrate, log);
   const resources = collectionsFor(
     config,
     await storedResources(database, declarations, config.publicPrefix),
@@ -128,11 +122,7 @@ const limitingAddresses =
     return async (address) => (await limit(clientKey('site', address))).refusedFor;
   };
 
-async function startMetricsServer(
-  config: Config,
-  log: Log,
-  scrape: Core['scrape'],
-): Promise<Server | undefined> {
+async function startMetricsServer(config: Config, log: Log, scrape: Scrape): Promise<Server | undefined> {
   const { metricsPort: port, metricsHost: host } = config;
   if (port === undefined) return undefined;
   const server = createMetricsServer(scrape, config, log, hostsOfMetrics(config));

@@ -1,4 +1,4 @@
-import { combined, type FamilyValues } from './exposition.js';
+import type { FamilyValues } from './exposition.js';
 import { counter, type Family, histogram, SECONDS, single } from './instruments.js';
 
 /** The metrics of the service: those of the core, and what its features add. Labels have closed sets of values: `route` is the template of a route, never a path. */
@@ -116,12 +116,4 @@ export function createDbMetrics() {
     queued: counter('plinth_db_queued_records', 'Records that wait for a shared statement.', labels, 'gauge'),
     limit: single('plinth_db_queue_limit', 'Max statements that run or wait.', 'gauge'),
   };
-}
-
-/** The values of the metrics of several processes as one; processes without metrics are left out. */
-export async function scrapeOfAll(
-  collect: () => Promise<readonly unknown[]>,
-): Promise<readonly FamilyValues[]> {
-  const collected = (await collect()).filter((metrics) => metrics !== null && metrics !== undefined);
-  return combined(collected as FamilyValues[][]);
 }

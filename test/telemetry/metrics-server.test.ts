@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import net from 'node:net';
 import { showMetrics } from '../../src/api/service-endpoints.js';
+import { combined } from '../../src/features/workers/combined-metrics.js';
 import type { Request } from '../../src/http/request.js';
 import { exposition, type FamilyValues } from '../../src/telemetry/exposition.js';
-import { createMetrics, scrapeOfAll } from '../../src/telemetry/metrics.js';
+import { createMetrics } from '../../src/telemetry/metrics.js';
 import { makeKey } from '../support/credentials.js';
 import { startProcess } from '../support/process.js';
 import { freshService, send, testDatabase } from '../support/service.js';
@@ -85,11 +86,10 @@ t.test('the registries of several processes add up', async (t) => {
     http.active.value++;
   }
   // Between processes they are JSON.
-  const collect = async () => [
-    ...(await Promise.all([one, two].map(async ({ scrape }) => JSON.parse(JSON.stringify(await scrape()))))),
-    undefined,
-  ];
-  const shown = await showMetrics(() => scrapeOfAll(collect)).run({} as Request);
+  const processes = await Promise.all(
+    [one, two].map(async ({ scrape }) => JSON.parse(JSON.stringify(await scrape()))),
+  );
+  const shown = await showMetrics(async () => combined(processes)).run({} as Request);
   const text = shown.body!;
   const value = (name: string, labels = {}) =>
     parseScrape(text).find(

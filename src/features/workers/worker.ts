@@ -7,6 +7,7 @@ import { reload, STOP_SIGNALS, stopAndExit } from '../../process/signals.js';
 import type { Log } from '../../telemetry/log.js';
 import { singleFlight } from '../../work/shared-runs.js';
 import { Channel } from './channel.js';
+import { combined, type Metrics } from './combined-metrics.js';
 import { RESPONSE_MS } from './supervisor.js';
 
 /** How long a worker waits for the primary: longer than that waits for its slowest worker. */
@@ -42,12 +43,13 @@ export async function runWorker(config: Config, log: Log, features: readonly Ope
     maintenance: (on: boolean) => service?.setMaintenance(on),
     metrics: () => service?.metrics.scrape(),
   });
-  const collect = singleFlight(async () => {
-    const metrics = await primary.ask('collect', PRIMARY_MS);
+  /** The metrics of all workers that respond in time, those of this one included. */
+  const scrape = singleFlight(async () => {
+    const metrics = (await primary.ask('collect', PRIMARY_MS)) as readonly (Metrics | null | undefined)[];
     if (!metrics) throw new Error('the primary did not respond in time');
-    return metrics as readonly unknown[];
+    return combined(metrics.filter((each) => each !== null && each !== undefined));
   });
-  const start = () => startApp(config, log, features, { primary: { collect } });
+  const start = () => startApp(config, log, features, { scrape });
   service = await startWithDatabase(config, log, async () => async () => undefined, start);
   primary.send('ready', service.url);
 }
