@@ -12,62 +12,38 @@ const MAX_SHOWN = 5;
 
 const ACCOUNTS = '/user-accounts';
 
-interface Concern {
-  readonly path: string;
-  readonly needsCare: (entry: JsonObject) => boolean;
-  readonly text: (entry: JsonObject) => Part;
-}
-
-/** The things that an administrator should look at, by the lists that have them. */
-const CONCERNS: readonly Concern[] = [
-  {
-    path: '/webhooks',
-    needsCare: ({ disabled_reason, dropped_events }) =>
-      typeof disabled_reason === 'string' || Number(dropped_events) > 0,
-    text: ({ url, disabled_reason }) =>
-      html`Webhook ${String(url)}: ${String(disabled_reason ?? 'events were lost')}`,
-  },
-  {
-    path: '/keys',
-    needsCare: ({ expires_at }) =>
-      typeof expires_at === 'string' && Date.parse(expires_at) < Date.now() + EXPIRY_MS,
-    text: ({ label, expires_at }) => html`Key ${String(label)} ends ${timeHtml(String(expires_at))}`,
-  },
-  {
-    path: '/jobs',
-    needsCare: ({ state }) => state === 'failed',
-    text: ({ collection }) => html`A job of ${String(collection)} failed`,
-  },
-  {
-    path: ACCOUNTS,
-    needsCare: ({ scopes }) => Array.isArray(scopes) && scopes.length === 0,
-    text: ({ email }) => html`${String(email)} has no scopes`,
-  },
-];
+/** Why an administrator should look at things, by the lists that have them; false: there is no reason. */
+const CONCERNS: Readonly<Record<string, (entry: JsonObject) => Part>> = {
+  '/webhooks': ({ url, disabled_reason: reason, dropped_events: dropped }) =>
+    (typeof reason === 'string' || Number(dropped) > 0) &&
+    html`Webhook ${String(url)}: ${String(reason ?? 'events were lost')}`,
+  '/keys': ({ label, expires_at: end }) =>
+    typeof end === 'string' &&
+    Date.parse(end) < Date.now() + EXPIRY_MS &&
+    html`Key ${String(label)} ends ${timeHtml(end)}`,
+  '/jobs': ({ state, collection }) => state === 'failed' && html`A job of ${String(collection)} failed`,
+  [ACCOUNTS]: ({ scopes, email }) =>
+    Array.isArray(scopes) && scopes.length === 0 && html`${String(email)} has no scopes`,
+};
 
 /** The part of the first page about what needs attention; undefined: nothing does, or the caller is no administrator. */
 export async function attention({ site, request }: PageOptions): Promise<Part> {
   if (!request.principal.scopes.has('admin') || request.run) return undefined;
   // Access rules permit much to users without scopes.
-  const hasRules = site.collections.some(({ resource }) => resource.hasRules);
+  const needScopes = hasSignIn(site) && !site.collections.some(({ resource }) => resource.hasRules);
   const found = await Promise.all(
-    CONCERNS.map(async ({ path, needsCare, text }) => {
-      if (path === ACCOUNTS && (hasRules || !hasSignIn(site))) return [];
+    Object.entries(CONCERNS).map(async ([path, textOf]) => {
+      if (path === ACCOUNTS && !needScopes) return [];
       const entries = ((await readAs(site, request, path))?.data ?? []) as JsonObject[];
-      const all = entries.filter(needsCare);
-      const more =
-        all.length > MAX_SHOWN &&
-        html`<li><a href="${site.prefix}${path}">${all.length - MAX_SHOWN} more</a></li>`;
-      return [
-        ...all
-          .slice(0, MAX_SHOWN)
-          .map(
-            (each) => html`<li><a href="${site.prefix}${path}/${String(each.id)}">${text(each)}</a></li>\n`,
-          ),
-        more,
-      ];
+      const all = entries.flatMap((entry) => {
+        const text = textOf(entry);
+        const href = `${site.prefix}${path}/${String(entry.id)}`;
+        return text ? html`<li><a href="${href}">${text}</a></li>\n` : [];
+      });
+      const rest = all.splice(MAX_SHOWN).length;
+      return rest === 0 ? all : [...all, html`<li><a href="${site.prefix}${path}">${rest} more</a></li>`];
     }),
   );
-  const items = found.flat().filter((each) => each);
+  const items = found.flat();
   return items.length > 0 && html`<h2>Needs attention</h2><ul>${items}</ul>`;
 }

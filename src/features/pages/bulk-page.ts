@@ -8,12 +8,13 @@ import { conditionName } from '../../list/query-names.js';
 import { grantsFor } from '../../policy/policy.js';
 import type { PageForm } from './form-action.js';
 import { type FormField, formFields } from './form-fields.js';
-import { hidden, inputOf, openForm } from './form-html.js';
+import { hidden, inputOf, openForm, optionsOf } from './form-html.js';
 import { editableOf } from './form-model.js';
 import { readListAs } from './inner-read.js';
 import { collectionLabel, wordsOf } from './labels.js';
 import { type PageContent, type PageContext, RECORDS_DONE, returnPathOf } from './layout.js';
 import { failuresIn } from './record-form-actions.js';
+import { offersFor } from './reference-input.js';
 import { collectionOf, mayWrite } from './site.js';
 import { bodyOf, type Submitted, valuesIn } from './submitted-form.js';
 
@@ -34,7 +35,7 @@ export function bulkBar(
   const edit =
     may('PATCH') &&
     fields.length > 0 &&
-    html`<label>Set <select name="_field">${fields.map(({ name, label }) => html`<option value="${name}">${label}</option>`)}</select></label> <button name="_bulk" value="PATCH">Edit…</button> `;
+    html`<label>Set <select name="_field">${optionsOf(fields.map(({ name, label }) => [name, label] as const))}</select></label> <button name="_bulk" value="PATCH">Edit…</button> `;
   const remove = may('DELETE') && html`<button name="_bulk" value="DELETE" class="danger">Delete…</button>`;
   const form = openForm(`${site.prefix}/${resource.name}`, forms, { _back: returnPathOf(request) });
   return (table) =>
@@ -168,9 +169,9 @@ async function confirmation(
   return {
     title: `${verb} ${many}`,
     crumbs,
-    body: html`${faults.map((fault) => html`<p class="error" role="alert">${fault}</p>`)}${refused}${openForm(path, forms, own, 'edit')}${chosen.map(({ id }) => hidden('_id', String(id)))}
-${listOf(chosen)}
-${field ? html`${inputOf(field, { id: 'bulk', texts, named })}${!field.isRequired && html`<p class="hint">An empty value removes the field.</p>`}` : html`<p>Deleted ${wordsOf(resource.name)} cannot be restored.</p>`}
+    body: html`${faults.map((fault) => html`<p class="error" role="alert">${fault}</p>`)}${openForm(path, forms, own, 'edit')}${chosen.map(({ id }) => hidden('_id', String(id)))}
+${listOf(chosen)}${refused}
+${field ? html`${inputOf(field, { id: 'bulk', texts, named, offers: await offersFor(site, request, [field]) })}${!field.isRequired && html`<p class="hint">An empty value removes the field.</p>`}` : html`<p>Deleted ${wordsOf(resource.name)} cannot be restored.</p>`}
 <p><button class="${isDeletion ? 'danger' : 'main'}">${verb} ${many}</button> <a href="${back}">Cancel</a></p></form>`,
   };
 }

@@ -6,7 +6,7 @@ import { columnsOf, listColumns, undeclaredNames } from './columns.js';
 import { declarationLink } from './declaration-page.js';
 import { EXPORT, exportReply } from './export.js';
 import { filterChips, filterPage } from './filter-page.js';
-import { hidden } from './form-html.js';
+import { boxOf, hidden } from './form-html.js';
 import { crumbsTo, editableOf } from './form-model.js';
 import { groupsNav, groupsPage, isGroups } from './groups-page.js';
 import { collectionLabel, wordsOf } from './labels.js';
@@ -108,8 +108,7 @@ function columnsPage(view: ListView, data: readonly JsonObject[], crumbs: readon
     crumbs,
     body: html`<form class="edit" action="${path}">${retained.map(([name, value]) => hidden(name, value))}${hidden('fields', first)}
 <div class="checks">${options.map(
-      ({ name, label }) =>
-        html`<label class="check"><input type="checkbox" name="fields" value="${name}"${shown.has(name) && html` checked`}> ${label}</label>\n`,
+      ({ name, label }) => html`${boxOf('fields', name, label, shown.has(name))}\n`,
     )}</div><p><button class="main">Show</button> <a href="${view.hrefWith({ fields: null })}">The usual columns</a></p></form>`,
   };
 }

@@ -3,23 +3,11 @@ import { type Json, type JsonObject, member } from '../../json.js';
 import { capitalized, fieldLabel } from './labels.js';
 
 /** The keywords of JSON Schema that decide how a field is shown and entered. */
-export interface FieldSchema {
-  readonly title?: string;
-  readonly description?: string;
+export interface FieldSchema extends Partial<Texts>, Partial<Numbers> {
   readonly type?: string | readonly string[];
-  readonly format?: string;
   readonly enum?: readonly unknown[];
   readonly const?: unknown;
-  readonly minimum?: number;
-  readonly maximum?: number;
-  readonly exclusiveMinimum?: number;
-  readonly exclusiveMaximum?: number;
-  readonly multipleOf?: number;
-  readonly minLength?: number;
-  readonly maxLength?: number;
-  readonly pattern?: string;
   readonly writeOnly?: boolean;
-  readonly 'x-references'?: string;
   /** A text that names no record is a value, too. */
   readonly 'x-open'?: boolean;
   /** The label of a button that sets the field to its only value. No form has the field. */
@@ -29,6 +17,10 @@ export interface FieldSchema {
   readonly properties?: Readonly<Record<string, object>>;
   readonly required?: readonly string[];
 }
+
+type Texts = Readonly<Record<'title' | 'description' | 'format' | 'pattern' | 'x-references', string>>;
+type Bound = 'minimum' | 'maximum' | 'exclusiveMinimum' | 'exclusiveMaximum' | 'minLength' | 'maxLength';
+type Numbers = Readonly<Record<Bound | 'multipleOf', number>>;
 
 /** How people read the values of a field. Lists show the kinds in this order; those from `long` on only if they are chosen. */
 const KINDS = [

@@ -8,7 +8,7 @@ import {
 import { type Html, html } from '../../formats/html.js';
 import { escapeToken, isObject, type Json, type JsonObject } from '../../json.js';
 import { refusal } from './declaration-files.js';
-import { hidden } from './form-html.js';
+import { hidden, optionsOf } from './form-html.js';
 import { tableOf } from './list-table.js';
 import type { SubmittedForm } from './submitted-form.js';
 
@@ -135,16 +135,17 @@ export function fieldTable(rows: readonly FieldRow[], collections: readonly stri
   const body = [...rows, ...Array.from({ length: NEW_ROWS }, () => empty)].map((row, at) => {
     const { was, name, type, choices, flags } = row;
     const of = name === '' ? `field ${at + 1}` : name;
-    const options = [...new Set([...Object.keys(TYPES), ...references, type])].map(
-      (each) => html`<option${each === type && html` selected`}>${each}</option>`,
-    );
+    const types = new Set([...Object.keys(TYPES), ...references, type]);
     const boxes = Object.keys(FLAGS).map(
       (flag) =>
         html`<label class="flag"><input type="checkbox" name="${flag}" value="${at}"${flags.includes(flag) && html` checked`}> ${flag}</label> `,
     );
     return [
       html`${hidden('was', was)}<input name="name" aria-label="Name of ${of}" placeholder="Name" value="${name}">`,
-      html`<select name="type" aria-label="Type of ${of}">${options}</select>`,
+      html`<select name="type" aria-label="Type of ${of}">${optionsOf(
+        [...types].map((each) => [each, each] as const),
+        type,
+      )}</select>`,
       html`<input name="choices" aria-label="Choices of ${of}" value="${choices}">`,
       boxes,
     ];

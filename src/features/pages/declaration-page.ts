@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { newDeclaration } from '../../declarations/declaration.js';
 import type { Problem } from '../../errors/problem.js';
 import { type Html, html, type Part } from '../../formats/html.js';
-import { isObject, type Json, type JsonObject } from '../../json.js';
+import { isObject, type Json } from '../../json.js';
 import { violationsText } from '../../schema/checked-plan.js';
 import { fieldTable, rowsIn, rowsOf, withRows } from './declaration-fields.js';
 import {
@@ -146,25 +146,23 @@ ${editor(own, html`${hidden('_planned', digestOf(text))}${textInput(text)}`, but
 
 /** The changes of the declaration itself: of its fields, and of its other members. */
 function changesList({ former, text }: DeclarationPlan): Html {
-  const [before, after] = [former, text].map((each) => objectIn(each) ?? {}) as [JsonObject, JsonObject];
-  const { properties: fields, ...others } = after;
-  const { properties: formerFields, ...formerOthers } = before;
-  const changes = [...differences(formerFields, fields, 'Field '), ...differences(formerOthers, others, '')];
-  return changes.length === 0
-    ? html`<p>The declaration stays as it is.</p>`
-    : html`<ul class="steps">${changes.map((each) => html`<li>${each}</li>`)}</ul>`;
+  const [before, after] = [membersIn(former), membersIn(text)];
+  const changed = [...new Set([...after.keys(), ...before.keys()])].filter(
+    (name) => !isDeepStrictEqual(before.get(name), after.get(name)),
+  );
+  if (changed.length === 0) return html`<p>The declaration stays as it is.</p>`;
+  const change = (name: string) =>
+    !before.has(name) ? 'is added' : after.has(name) ? 'changes' : 'is no longer declared';
+  return html`<ul class="steps">${changed.map((name) => html`<li>${name} ${change(name)}.</li>`)}</ul>`;
 }
 
-/** The members that are added, removed and changed between two objects, in words. */
-function differences(former: Json | undefined, present: Json | undefined, kind: string): string[] {
-  const [before, after] = [former, present].map(
-    (each) => new Map(Object.entries(isObject(each) ? each : {})),
-  );
-  return [...new Set([...after!.keys(), ...before!.keys()])].flatMap((name) => {
-    if (!before!.has(name)) return `${kind}${name} is added.`;
-    if (!after!.has(name)) return `${kind}${name} is no longer declared.`;
-    return isDeepStrictEqual(before!.get(name), after!.get(name)) ? [] : `${kind}${name} changes.`;
-  });
+function membersIn(text: string): ReadonlyMap<string, Json> {
+  const { properties, ...others } = objectIn(text) ?? {};
+  const fields = Object.entries(isObject(properties) ? properties : {});
+  return new Map([
+    ...fields.map(([name, rules]) => [`Field ${name}`, rules!] as const),
+    ...Object.entries(others as Record<string, Json>),
+  ]);
 }
 
 const stepItem = ({ title, locks, loses, sql }: DeclarationPlan['steps'][number]): Html =>

@@ -6,9 +6,8 @@ import type { ErrorPageRequest } from '../../http/request.js';
 import { isObject, type Json } from '../../json.js';
 import { pageFields } from './assets.js';
 import { collectionLabel } from './labels.js';
-import { isKnown, layout, returnPathOf } from './layout.js';
+import { isKnown, pageFor, returnPathOf } from './layout.js';
 import { facts } from './list-table.js';
-import { ownName } from './names.js';
 import { hasSignIn, type Site, signInHref } from './site.js';
 
 /**
@@ -28,15 +27,19 @@ export async function errorPage(
   const here = returnPathOf(request);
   const list = site.collections.find(({ resource: { name } }) => request.path.startsWith(`/${name}/`))
     ?.resource.name;
-  const signIn = status === 401 && hasSignIn(site) && !isKnown(request.principal);
-  const stepUp = code === 'SECOND_FACTOR_REQUIRED' && request.principal?.scheme === 'session';
+  const signIn = status === 401 && hasSignIn(site) && !isKnown(request.principal) && 'Sign in';
+  const stepUp =
+    code === 'SECOND_FACTOR_REQUIRED' &&
+    request.principal?.scheme === 'session' &&
+    'Confirm with your second factor';
   const body = html`<p class="error">${message}</p>
-${signIn && html`<p><a class="button main" href="${signInHref(site, here)}">Sign in</a></p>`}
-${stepUp && html`<p><a class="button main" href="${signInHref(site, here)}">Confirm with your second factor</a></p>`}
+${(signIn || stepUp) && html`<p><a class="button main" href="${signInHref(site, here)}">${signIn || stepUp}</a></p>`}
 ${isObject(details) && facts(details)}
 <p class="dim">${status} <a href="${site.prefix}/errors/${code}">${code}</a>, request ${request.id}</p>
 <p>${list !== undefined && html`<a href="${site.prefix}/${list}">${collectionLabel(list)}</a> · `}<a href="${site.prefix + site.home}">The first page</a></p>`;
   const title = STATUS_CODES[status] ?? 'Error';
-  const user = request.reads ? await ownName(site, request) : undefined;
-  return { headers: pageFields(), body: layout(site, request, { title, body }, undefined, user) };
+  return {
+    headers: pageFields(),
+    body: await pageFor(site, request, { title, body }, undefined, request.reads),
+  };
 }

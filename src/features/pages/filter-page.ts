@@ -4,18 +4,15 @@ import { LIST_OPERATORS, type Operator, operatorsOf } from '../../list/condition
 import { conditionName, escapeName, filterSegments, unescapeName } from '../../list/query-names.js';
 import { isRelevance } from '../../list/read-sort.js';
 import { type Column, columnsOf } from './columns.js';
-import { hidden, YES_OR_NO } from './form-html.js';
-import { readListAs } from './inner-read.js';
+import { boxOf, hidden, optionsOf, YES_OR_NO } from './form-html.js';
 import { dayText, fieldLabel } from './labels.js';
 import type { Crumb, PageContent } from './layout.js';
 import { DAYS, dayAfter, LAST_DAY, type ListView, NAMED_DAYS } from './list-query.js';
-import { Names } from './names.js';
+import type { Names } from './names.js';
 import type { PageOptions } from './pages.js';
+import { fewRecords } from './reference-input.js';
 import { collectionsFor } from './site.js';
-import { nameCondition, nameFields, titleFields } from './title.js';
-
-/** Records of a collection up to which a filter offers all of them by name. */
-const MAX_OFFERED = 50;
+import { nameCondition, titleFields } from './title.js';
 
 const SIGNS: Readonly<Record<Operator, string>> = {
   eq: 'is',
@@ -63,9 +60,13 @@ function sortControl(view: ListView): Part {
   if (sorts.length === 0) return undefined;
   const { resource } = view;
   const labels = new Map(columnsOf(resource).map(({ name, label }) => [name, label]));
+  const parameterOf = (field: string) => (isRelevance(resource, field) ? field : escapeName(field));
   const present = sorts.find(({ order }) => order !== undefined);
-  return html`<div class="two"><div class="field"><label for="sort">Sort by</label><select id="sort" name="sort">${sorts.map(({ field }) => html`<option value="${isRelevance(resource, field) ? field : escapeName(field)}"${field === present?.field && html` selected`}>${labels.get(field) ?? fieldLabel(field.replaceAll('.', ' '))}</option>`)}</select></div>
-<div class="field"><label for="order">Direction</label><select id="order" name="order"><option value="asc">rising</option><option value="desc"${present?.order === 'desc' && html` selected`}>falling</option></select></div></div>
+  const fields = sorts.map(
+    ({ field }) => [parameterOf(field), labels.get(field) ?? fieldLabel(field.replaceAll('.', ' '))] as const,
+  );
+  return html`<div class="two"><div class="field"><label for="sort">Sort by</label><select id="sort" name="sort">${optionsOf(fields, present && parameterOf(present.field))}</select></div>
+<div class="field"><label for="order">Direction</label><select id="order" name="order">${optionsOf(Object.entries({ asc: 'rising', desc: 'falling' }), present?.order)}</select></div></div>
 `;
 }
 
@@ -84,23 +85,40 @@ async function controlOf(
   const { name, label, kind } = column;
   const operators = operatorsOf(view.resource).get(name) ?? [];
   const can = (operator: Operator) => operators.includes(operator);
-  const parameter = (operator: Operator) => conditionName(name, operator);
-  const values = (operator: Operator) => valuesOf(view, parameter(operator));
-  const text = (operator: Operator, type = 'text'): Control => ({
-    names: [parameter(operator)],
-    input: html`<div class="field"><label for="${id}">${label} ${SIGNS[operator]}</label><input type="${type}" id="${id}" name="${parameter(operator)}" value="${values(operator).join()}"></div>\n`,
+  const text = (operator: Operator, type = 'text', parameter = conditionName(name, operator)): Control => ({
+    names: [parameter],
+    input: html`<div class="field">${inputFor(id, `${label} ${SIGNS[operator]}`, parameter, valuesOf(view, parameter).join(), type)}</div>\n`,
   });
-  if (kind === 'reference') return referenceControl(view, column, id, shown);
-  if (kind === 'choice' && (can('in') || can('any')))
-    return checks(column, parameter(can('in') ? 'in' : 'any'), parameter(can('in') ? 'eq' : 'has'), view);
-  if (kind === 'flag' && can('in'))
-    return checks({ ...column, choices: Object.keys(YES_OR_NO) }, parameter('in'), parameter('eq'), view);
+  const several = can('in') ? 'in' : can('any') ? 'any' : undefined;
+  if (kind === 'reference') {
+    const known = collectionsFor(shown.site, shown.request.principal);
+    const other = known.find((each) => each.resource.name === column.to)?.resource;
+    if (!other || titleFields(other).length === 0 || !several) return undefined;
+    const few = await fewRecords(shown.site, shown.request, other);
+    if (few)
+      return boxes(
+        view,
+        column,
+        few.map((each) => [each.id, each.name] as const),
+      );
+    const found = nameCondition(view.resource, name, known);
+    return found && text(found.operator, 'search', found.parameter);
+  }
+  const choices = kind === 'flag' && can('in') ? Object.keys(YES_OR_NO) : column.choices.map(String);
+  if (several && choices.length > 0)
+    return boxes(
+      view,
+      column,
+      choices.map((each) => [each, YES_OR_NO[each] ?? each] as const),
+    );
   if ((kind === 'number' || kind === 'date' || kind === 'time') && can('gte')) return range(column, id, view);
   if (can('contains')) return text('contains', 'search');
-  if (can('prefix')) return text('prefix');
-  if (can('has')) return text('has');
-  return can('eq') ? text('eq') : undefined;
+  const first = (['prefix', 'has', 'eq'] as const).find(can);
+  return first && text(first);
 }
+
+const inputFor = (id: string, label: string, name: string, value: string, type: string): Html =>
+  html`<label for="${id}">${label}</label><input type="${type}"${type === 'number' && html` step="any"`} id="${id}" name="${name}" value="${value}">`;
 
 /** The values of a condition: of one that is given several times, or of a list between commas. */
 const valuesOf = ({ parameters }: ListView, name: string): readonly string[] => {
@@ -109,67 +127,37 @@ const valuesOf = ({ parameters }: ListView, name: string): readonly string[] => 
 };
 
 /** Boxes of which several may be checked; if a value has a comma, which separates the values of a list, one of them. */
-function checks({ label, choices }: Column, list: string, one: string, view: ListView): Control {
-  const isList = choices.every((choice) => !String(choice).includes(','));
-  const name = isList ? list : one;
-  const values = isList ? valuesOf(view, list) : view.parameters.getAll(one);
-  const box = (value: string, text: string) =>
-    html`<label class="check"><input type="${isList ? 'checkbox' : 'radio'}" name="${name}" value="${value}"${values.includes(value) && html` checked`}> ${text}</label>`;
+function boxes(
+  view: ListView,
+  { name, label, isList: isMany }: Column,
+  options: readonly (readonly [value: string, label: string])[],
+): Control {
+  const names = isMany ? (['any', 'has'] as const) : (['in', 'eq'] as const);
+  const [list, one] = names.map((operator) => conditionName(name, operator)) as [string, string];
+  const isSingle = options.some(([value]) => value.includes(','));
+  const values = [...(isSingle ? [] : valuesOf(view, list)), ...view.parameters.getAll(one)];
+  const all = isSingle ? [['', 'any'] as const, ...options] : options;
+  const type = isSingle ? 'radio' : 'checkbox';
   return {
     names: [list, one],
-    input: html`<fieldset><legend>${label}</legend><div class="checks">${!isList && box('', 'any')}${choices.map((choice) => box(String(choice), YES_OR_NO[String(choice)] ?? String(choice)))}</div></fieldset>\n`,
+    input: html`<fieldset><legend>${label}</legend><div class="checks">${all.map(([value, text]) => boxOf(isSingle ? one : list, value, text, values.includes(value), type))}</div></fieldset>\n`,
   };
 }
 
 /** Two ends; the last day counts as a whole. Days also have words for what people look for most. */
 function range({ name, label, kind }: Column, id: string, view: ListView): Control {
-  const from = conditionName(name, 'gte');
-  const to = conditionName(name, kind === 'number' ? 'lte' : 'lt');
   const isDay = kind !== 'number';
-  const until = view.parameters.get(to) ?? '';
+  const [from, to] = [conditionName(name, 'gte'), conditionName(name, isDay ? 'lt' : 'lte')];
+  const [first = '', until = ''] = [from, to].map((each) => view.parameters.get(each) ?? '');
   const last = isDay && until !== '' ? dayAfter(until, -1) : until;
   const type = isDay ? 'date' : 'number';
-  const input = (end: string, says: string, value: string, suffix: string) =>
-    html`<div><label for="${id}${suffix}">${label} ${says}</label><input type="${type}"${!isDay && html` step="any"`} id="${id}${suffix}" name="${end}" value="${value}"></div>`;
+  const start = inputFor(`${id}-from`, `${label} from`, from, isDay ? first.slice(0, 10) : first, type);
+  const end = inputFor(`${id}-to`, `${label} to`, isDay ? LAST_DAY + to : to, last, type);
+  const days = Object.keys(DAYS).map((each) => [each, each] as const);
   return {
     names: [from, to],
-    input: html`<div class="field two">${input(from, 'from', (view.parameters.get(from) ?? '').slice(0, isDay ? 10 : undefined), '-from')}${input(isDay ? LAST_DAY + to : to, 'to', last, '-to')}${isDay && html`<div><label for="${id}-days">${label}: days</label><select id="${id}-days" name="${NAMED_DAYS + from}"><option value="">any</option>${Object.keys(DAYS).map((days) => html`<option>${days}</option>`)}</select></div>`}</div>\n`,
+    input: html`<div class="field two"><div>${start}</div><div>${end}</div>${isDay && html`<div><label for="${id}-days">${label}: days</label><select id="${id}-days" name="${NAMED_DAYS + from}">${optionsOf([['', 'any'], ...days])}</select></div>`}</div>\n`,
   };
-}
-
-/** All records by name if there are few, otherwise a part of the name where a filter finds it. */
-async function referenceControl(
-  view: ListView,
-  { name, label, to }: Column,
-  id: string,
-  { site, request }: Pick<PageOptions, 'site' | 'request'>,
-): Promise<Control | undefined> {
-  const known = collectionsFor(site, request.principal);
-  const other = known.find((each) => each.resource.name === to)?.resource;
-  const operators = operatorsOf(view.resource).get(name) ?? [];
-  const operator = operators.includes('in') ? 'in' : 'any';
-  if (!other || titleFields(other).length === 0 || !operators.includes(operator)) return undefined;
-  const listed = await readListAs(site, request, `/${to}`, {
-    ...nameFields(other),
-    limit: String(MAX_OFFERED),
-  });
-  const parameter = conditionName(name, operator);
-  const values = valuesOf(view, parameter);
-  if (listed && listed.total <= MAX_OFFERED) {
-    const names = new Names(site, request);
-    await names.readTitles(other, listed.data);
-    return {
-      names: [parameter],
-      input: html`<fieldset><legend>${label}</legend><div class="checks">${listed.data.map((record) => html`<label class="check"><input type="checkbox" name="${parameter}" value="${String(record.id)}"${values.includes(String(record.id)) && html` checked`}> ${names.shortTitleOf(other, record)}</label>`)}</div></fieldset>\n`,
-    };
-  }
-  const found = nameCondition(view.resource, name, known);
-  return (
-    found && {
-      names: [found.parameter],
-      input: html`<div class="field"><label for="${id}">${label} ${SIGNS[found.operator]}</label><input type="search" id="${id}" name="${found.parameter}" value="${view.parameters.get(found.parameter) ?? ''}"></div>\n`,
-    }
-  );
 }
 
 /** The conditions of a list, each with a link that removes it. */

@@ -8,21 +8,23 @@ import { fieldLabel } from './labels.js';
 import type { Names } from './names.js';
 import { jsonText } from './values.js';
 
-/** How a value is entered: `moment` as a time of UTC, `rows` as one input for each item of an array. `others` are all fields that the schema does not declare, as one JSON object. */
-export type FieldKind =
-  | 'text'
-  | 'long'
-  | 'number'
-  | 'choice'
-  | 'flag'
-  | 'choices'
-  | 'moment'
-  | 'reference'
-  | 'references'
-  | 'rows'
-  | 'secret'
-  | 'json'
-  | 'others';
+/** The ways to enter one value and several ones, by how people read them: `moment` as a time of UTC, `rows` as one input for each item. */
+const ENTERED = {
+  choice: ['choice', 'choices'],
+  reference: ['reference', 'references'],
+  date: ['text', 'rows'],
+  number: ['number', 'rows'],
+  flag: ['flag', 'rows'],
+  time: ['moment', 'rows'],
+  text: ['text', 'rows'],
+  long: ['long', 'rows'],
+  json: ['json', 'json'],
+  id: ['text', 'rows'],
+  plain: ['text', 'rows'],
+} as const satisfies Readonly<Record<ColumnKind, readonly [one: string, several: string]>>;
+
+/** How a value is entered. `others` are all fields that the schema does not declare, as one JSON object. */
+export type FieldKind = (typeof ENTERED)[ColumnKind][number] | 'secret' | 'others';
 
 /** One field of a form. */
 export interface FormField {
@@ -53,12 +55,7 @@ export interface FormRules {
 }
 
 const OTHERS: FormField = {
-  member: '*',
-  parents: [],
-  name: '*',
-  label: 'Other fields',
-  kind: 'others',
-  isRequired: false,
+  ...{ member: '*', parents: [], name: '*', label: 'Other fields', kind: 'others', isRequired: false },
   schema: { description: 'Fields without a rule, as a JSON object.' },
 };
 
@@ -90,19 +87,8 @@ function membersOf(
       // A browser would demand the required members of an object that may be absent.
       return membersOf(isRequired ? rules : { ...rules, required: [] }, path, within);
     }
-    return [
-      {
-        member,
-        parents,
-        group,
-        label,
-        to,
-        isRequired,
-        name: pointerTo(path),
-        schema: rules,
-        kind: kindOf(rules),
-      },
-    ];
+    const kind = kindOf(rules);
+    return [{ member, parents, group, label, to, isRequired, kind, name: pointerTo(path), schema: rules }];
   });
 }
 
@@ -128,21 +114,6 @@ export function fieldValue(record: JsonObject, field: FormField): Json | undefin
 
 /** Whether no record may have the field. */
 const isForbidden = (rules: object | boolean): boolean => rules === false || isDeepStrictEqual(rules, NEVER);
-
-/** The ways to enter one value and several ones, by how people read them. */
-const ENTERED: Readonly<Record<ColumnKind, readonly [one: FieldKind, several: FieldKind]>> = {
-  choice: ['choice', 'choices'],
-  reference: ['reference', 'references'],
-  date: ['text', 'rows'],
-  number: ['number', 'rows'],
-  flag: ['flag', 'rows'],
-  time: ['moment', 'rows'],
-  text: ['text', 'rows'],
-  long: ['long', 'rows'],
-  json: ['json', 'json'],
-  id: ['text', 'rows'],
-  plain: ['text', 'rows'],
-};
 
 function kindOf(schema: FieldSchema): FieldKind {
   const items = typeof schema.items === 'object' ? schema.items : undefined;

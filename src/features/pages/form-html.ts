@@ -31,6 +31,26 @@ export function openForm(
   return html`<form${style !== undefined && html` class="${style}"`} method="post" action="${action}">${inputs}\n`;
 }
 
+/** The options of a select. Browsers submit the label of one without a value, with single blanks. */
+export const optionsOf = (
+  options: Iterable<readonly [value: string, label: string]>,
+  given?: string,
+): Html[] =>
+  [...options].map(([value, label]) => {
+    const isLabel = value === label && value === value.trim().replace(/\s+/g, ' ');
+    return html`<option${!isLabel && html` value="${value}"`}${value === given && html` selected`}>${label}</option>`;
+  });
+
+/** A box to check, or one of several of which one is. */
+export const boxOf = (
+  name: string,
+  value: string,
+  label: string,
+  isChecked: boolean,
+  type = 'checkbox',
+): Html =>
+  html`<label class="check"><input type="${type}" name="${name}" value="${value}"${isChecked && html` checked`}> ${label}</label>`;
+
 /** A form that is a button. */
 export const button = (action: string, label: string, forms: FormTokens, own = {}): Html =>
   html`${openForm(action, forms, own)}<button>${label}</button></form>`;
@@ -64,7 +84,7 @@ export function inputOf(field: FormField, filled: Filled): Html {
   const texts = filled.texts.get(field.name) ?? [];
   const label = html`${field.label}${field.isRequired && html` <span class="dim">(required)</span>`}`;
   if (field.kind === 'choices')
-    return html`<fieldset id="${id}"${state}><legend>${label}</legend><div class="checks">${checkboxes(field, texts)}</div>${notes}</fieldset>\n`;
+    return html`<fieldset id="${id}"${state}><legend>${label}</legend><div class="checks">${choicesOf(field.schema).map((choice) => boxOf(field.name, choice, choice, texts.includes(choice)))}</div>${notes}</fieldset>\n`;
   if (field.kind === 'rows' || field.kind === 'references')
     return html`<fieldset id="${id}" class="rows"${state}><legend>${label}</legend>${rowInputs(field, texts, filled)}${notes}</fieldset>\n`;
   const attributes = html`id="${id}" name="${field.name}"${state}`;
@@ -86,7 +106,7 @@ function referenceControl(field: FormField, text: string, filled: Filled, attrib
   const choices = meaning && 'choices' in meaning ? meaning.choices : [];
   if (choices.length === 0)
     return html`<input ${attributes}${hasOffers(field, filled) && html` list="${offersId(field, filled)}"`} value="${text}">`;
-  return html`<select ${attributes}><option value="${text}">${text}</option>${choices.map(({ id, name }) => html`<option value="${id}"${choices.length === 1 && html` selected`}>${name}</option>`)}</select>`;
+  return html`<select ${attributes}>${optionsOf([[text, text], ...choices.map(({ id, name }) => [id, name] as const)], choices.length === 1 ? choices[0]!.id : text)}</select>`;
 }
 
 /** Empty inputs after the items of an array. */
@@ -182,46 +202,41 @@ function select(
   labels: Readonly<Record<string, string>> = {},
 ): Html {
   const all = options.includes(text) || text === '' ? options : [...options, text];
-  return html`<select ${attributes}><option value=""></option>${all.map((option) => html`<option${labels[option] && html` value="${option}"`}${option === text && html` selected`}>${labels[option] ?? option}</option>`)}</select>`;
+  return html`<select ${attributes}><option value=""></option>${optionsOf(
+    all.map((each) => [each, labels[each] ?? each] as const),
+    text,
+  )}</select>`;
 }
 
-function checkboxes({ name, schema }: FormField, texts: readonly string[]): Html[] {
-  return choicesOf(schema).map(
-    (choice) =>
-      html`<label class="check"><input type="checkbox" name="${name}" value="${choice}"${texts.includes(choice) && html` checked`}> ${choice}</label>`,
-  );
-}
-
-/** The rule of a field, for people. */
-function hintOf({ kind, schema, isRequired }: FormField, { id }: Filled): string {
-  const { description, minLength = 0, maxLength, pattern } = schema;
-  const parts = [
-    description,
-    kind === 'json' ? 'JSON.' : undefined,
-    ...numberHints(schema),
-    minLength > 1 ? `Min ${minLength} characters.` : undefined,
-    maxLength === undefined || maxLength > LONG || !['text', 'secret'].includes(kind)
-      ? undefined
-      : `Max ${maxLength} characters.`,
-    pattern === undefined ? undefined : `Pattern: ${pattern}`,
-    formatHint(schema),
-    kind === 'secret' && !isRequired && id === 'edit' ? 'Stays as it is if empty.' : undefined,
-  ];
-  return parts.filter((part) => part !== undefined).join(' ');
-}
-
+/** The words before the value of a keyword. */
 const BOUNDS = {
   minimum: 'At least',
   maximum: 'At most',
   exclusiveMinimum: 'More than',
   exclusiveMaximum: 'Less than',
   multipleOf: 'A multiple of',
+  pattern: 'Pattern:',
 } as const satisfies Partial<Record<keyof FieldSchema, string>>;
 
-const numberHints = (schema: FieldSchema): string[] =>
-  (Object.keys(BOUNDS) as (keyof typeof BOUNDS)[])
-    .filter((keyword) => schema[keyword] !== undefined)
-    .map((keyword) => `${BOUNDS[keyword]} ${schema[keyword]}.`);
+/** The rule of a field, for people. */
+function hintOf({ kind, schema, isRequired }: FormField, { id }: Filled): string {
+  const { description, minLength = 0, maxLength = LONG + 1 } = schema;
+  const isShort = maxLength <= LONG && (kind === 'text' || kind === 'secret');
+  const bounds = Object.entries(BOUNDS).map(([keyword, words]) => {
+    const value = schema[keyword as keyof typeof BOUNDS];
+    return value !== undefined && `${words} ${value}${keyword === 'pattern' ? '' : '.'}`;
+  });
+  const parts = [
+    description,
+    kind === 'json' && 'JSON.',
+    ...bounds,
+    minLength > 1 && `Min ${minLength} characters.`,
+    isShort && `Max ${maxLength} characters.`,
+    formatHint(schema),
+    kind === 'secret' && !isRequired && id === 'edit' && 'Stays as it is if empty.',
+  ];
+  return parts.filter((part) => part).join(' ');
+}
 
 /** The form of a text for which browsers have no input. */
 function formatHint({ format, 'x-references': to }: FieldSchema): string | undefined {

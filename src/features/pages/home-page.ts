@@ -1,6 +1,6 @@
-import { canSearch, type Resource } from '../../collection/resource.js';
+import { canSearch } from '../../collection/resource.js';
 import type { ScopedCollection } from '../../feature.js';
-import { cut, type Html, html, type Part } from '../../formats/html.js';
+import { cut, type Html, html } from '../../formats/html.js';
 import { mayRead } from '../../policy/policy.js';
 import { attention } from './attention.js';
 import { eventsList } from './change-author.js';
@@ -8,7 +8,8 @@ import { declarationLink } from './declaration-page.js';
 import { readListAs } from './inner-read.js';
 import { collectionLabel, wordsOf } from './labels.js';
 import { type PageContent, SEARCH_EVERYTHING } from './layout.js';
-import { byGroup, isCounted, readCounts } from './navigation.js';
+import { linksTo } from './list-table.js';
+import { byGroup, countOf } from './navigation.js';
 import { newestEvents } from './newest-events.js';
 import type { Page, PageOptions } from './pages.js';
 import { collectionsFor, mayWrite } from './site.js';
@@ -23,21 +24,20 @@ export const homePage: Page = {
   content: async (shown) => {
     const text = shown.request.query.parameters.get(SEARCH_EVERYTHING)?.trim() ?? '';
     if (text !== '') return searchPage(text, shown);
-    const { site, request, json } = shown;
+    const { site, request, json, names } = shown;
     const listed = collectionsFor(site, request.principal);
     const programs = Object.entries(json.links as Record<string, string>).filter(
       ([name]) => PROGRAMS[name] !== undefined,
     );
-    if (!request.run) await readCounts(site, request);
-    const [rows, changes, concerns] = await Promise.all([
+    const [rows, events, concerns] = await Promise.all([
       Promise.all(listed.map((collection) => row(collection, shown))),
-      lastChanges(shown),
+      newestEvents(site, request, new URLSearchParams(), MAX_CHANGES),
       attention(shown),
     ]);
     return {
       title: site.name,
       tools: declarationLink(shown, 'Declare a collection'),
-      body: html`<div class="cols"><div>${byGroup(listed, (_, at) => rows[at]!).map(([group, items]) => html`<h2>${group}</h2><div class="scroll"><table class="list"><tbody>${items}</tbody></table></div>`)}</div><div>${concerns}${changes}
+      body: html`<div class="cols"><div>${byGroup(listed, (_, at) => rows[at]!).map(([group, items]) => html`<h2>${group}</h2><div class="scroll"><table class="list"><tbody>${items}</tbody></table></div>`)}</div><div>${concerns}${events.length > 0 && html`<h2>Last changes</h2>${await eventsList(names, events)}`}
 <h2>For programs</h2>
 <ul>${programs.map(([name, href]) => html`<li><a href="${href}">${PROGRAMS[name]}</a></li>`)}</ul></div></div>`,
     };
@@ -55,29 +55,18 @@ const PROGRAMS: Readonly<Record<string, string>> = {
   readiness: 'Readiness',
 };
 
-async function row(collection: ScopedCollection, shown: PageOptions): Promise<Html> {
-  const { name, prefix, schema, singular } = collection.resource;
-  const { site } = shown;
-  const total = await totalOf(collection.resource, shown);
+async function row(collection: ScopedCollection, { site, request }: PageOptions): Promise<Html> {
+  const { name, prefix, schema, singular, hasRules } = collection.resource;
+  // Under access rules each caller has a number of its own.
+  const total = hasRules
+    ? mayRead(collection.resource, request.principal) &&
+      (await readListAs(site, request, `/${name}`, { limit: '1' }))?.total
+    : await countOf(site, request, collection.resource);
   const description = typeof schema.description === 'string' ? schema.description : '';
   const add =
-    mayWrite(site, shown.request, collection.resource, 'POST') &&
+    mayWrite(site, request, collection.resource, 'POST') &&
     html`<a href="${prefix}/${name}?_new">New ${wordsOf(singular)}</a>`;
-  return html`<tr><th scope="row"><a href="${prefix}/${name}">${collectionLabel(name)}</a></th><td class="number badge" data-label="Records">${total?.toLocaleString('en')}</td><td class="dim">${description}</td><td class="nw">${add}</td></tr>\n`;
-}
-
-/** How many records the caller may read; undefined: none by its scopes, or its own alone. */
-async function totalOf(resource: Resource, { site, request }: PageOptions): Promise<number | undefined> {
-  if (isCounted(resource, request)) return site.counts.get(resource.name)?.total;
-  if (!resource.hasRules || !mayRead(resource, request.principal)) return undefined;
-  return (await readListAs(site, request, `/${resource.name}`, { limit: '1' }))?.total;
-}
-
-/** The newest changes, each with the name of its record and of who made it. */
-async function lastChanges({ site, request, names }: PageOptions): Promise<Part> {
-  const events = await newestEvents(site, request, new URLSearchParams(), MAX_CHANGES);
-  if (events.length === 0) return undefined;
-  return html`<h2>Last changes</h2>${await eventsList(names, events)}`;
+  return html`<tr><th scope="row"><a href="${prefix}/${name}">${collectionLabel(name)}</a></th><td class="number badge" data-label="Records">${typeof total === 'number' && total.toLocaleString('en')}</td><td class="dim">${description}</td><td class="nw">${add}</td></tr>\n`;
 }
 
 /** The first records of each collection in which a search finds something. */
@@ -91,7 +80,7 @@ async function searchPage(text: string, { site, request, names }: PageOptions): 
       await names.readTitles(resource, list.data);
       const all = `${prefix}/${name}?${new URLSearchParams({ search: text })}`;
       return html`<h2><a href="${all}">${collectionLabel(name)}</a> <span class="dim">${list.total.toLocaleString('en')}</span></h2>
-<ul>${list.data.map((record) => html`<li><a href="${prefix}/${name}/${String(record.id)}">${names.shortTitleOf(resource, record)}</a></li>`)}</ul>`;
+${linksTo(resource, list.data, names)}`;
     }),
   );
   return {

@@ -3,7 +3,7 @@ import { canSearch } from '../../collection/resource.js';
 import { cut, type Html, html, htmlDocument, type Part } from '../../formats/html.js';
 import type { Request } from '../../http/request.js';
 import type { FormTokens } from './form-token.js';
-import type { ShownRequest } from './inner-read.js';
+import type { Caller, ShownRequest } from './inner-read.js';
 import { type Names, ownName } from './names.js';
 import { navigation } from './navigation.js';
 import { ACCOUNT_PATH, collectionsFor, hasSignIn, ownersOf, type Site, signInHref } from './site.js';
@@ -39,24 +39,21 @@ export interface PageContext {
 
 const MAX_HEADING = 200;
 
-/** A page with the navigation, and the name of the user who is signed in. `foot`: other representations and commands. */
+/**
+ * A page with the navigation, the path to it, its heading and tools, and the name of the user who is signed in. `foot`: other
+ * representations and commands. `reads`: whether the page may read from the database.
+ */
 export async function pageFor(
   site: Site,
-  request: Request,
-  content: PageContent,
-  foot?: Html,
-): Promise<string> {
-  return layout(site, request, content, foot, await ownName(site, request));
-}
-
-/** A page with the navigation, the path to it, its heading and tools. `user`: the name of the user who is signed in. */
-export function layout(
-  site: Site,
-  request: ShownRequest,
+  request: Caller & ShownRequest,
   { title, crumbs = [], tools, body }: PageContent,
   foot?: Html,
-  user = 'You',
-): string {
+  reads = true,
+): Promise<string> {
+  const [user, menu] = await Promise.all([
+    reads ? ownName(site, request) : undefined,
+    navigation(site, request, reads),
+  ]);
   const heading = cut(title, MAX_HEADING);
   return htmlDocument(
     heading === site.name ? heading : `${heading} · ${site.name}`,
@@ -68,7 +65,7 @@ ${crumbs.length > 0 && html`<nav class="crumbs" aria-label="Path"><ol>${crumbs.m
 <div class="head"><h1>${heading}</h1>${tools}</div>
 ${statusOf(request)}${body}
 </main>
-${navigation(site, request)}
+${menu}
 ${foot && html`<footer class="foot">${foot}</footer>`}</div>`,
     site.head,
   );
@@ -86,7 +83,7 @@ function searchForm(site: Site, { principal, query }: ShownRequest): Part {
 export const returnPathOf = ({ path, query }: ShownRequest): string =>
   query.text === '' ? path : `${path}?${query.text}`;
 
-function whoIs(site: Site, request: ShownRequest, user: string): Part {
+function whoIs(site: Site, request: ShownRequest, user = 'You'): Part {
   const { principal } = request;
   if (site.auth.length === 0) return undefined;
   const account = hasSignIn(site) && html`<a href="${site.prefix}${ACCOUNT_PATH}">Account</a>`;

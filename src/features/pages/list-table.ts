@@ -4,6 +4,7 @@ import { cut, type Html, html, type Part } from '../../formats/html.js';
 import { isObject, type Json, type JsonObject } from '../../json.js';
 import { isRelevance } from '../../list/read-sort.js';
 import { type Column, titleLabel } from './columns.js';
+import { optionsOf } from './form-html.js';
 import { collectionLabel, fieldLabel } from './labels.js';
 import { cellOf, MAX_CELL_CHARACTERS } from './list-cells.js';
 import type { ListView, Sort } from './list-query.js';
@@ -50,28 +51,33 @@ function sortLink({ href, order }: Sort, label: string): Html {
   return html`<a href="${href()}"${order && html` aria-current="true"`}>${label}${arrow}</a>`;
 }
 
+/** The names of some records, each with a link to its page. */
+export const linksTo = (resource: Resource, records: readonly JsonObject[], names: Names): Html =>
+  html`<ul>${records.map((each) => html`<li><a href="${hrefOf(resource, String(each.id))}">${names.shortTitleOf(resource, each)}</a></li>`)}</ul>`;
+
 /** Labels, each with its content. */
 export const pairs = (entries: readonly (readonly [label: string, content: Part])[]): Html =>
   html`<dl>${entries.map(([label, content]) => html`<dt>${cut(label, MAX_CELL_CHARACTERS)}</dt><dd>${content || html`<span class="dim">–</span>`}</dd>\n`)}</dl>`;
 
-/** The members of something that is no record as pairs, those of its objects beside the others. */
-export const facts = (json: JsonObject): Html => pairs(factsIn(json));
+/** The members of something that is no record as pairs, those of its objects beside the others; `shownAs`: in another way. */
+export const facts = (json: JsonObject, shownAs: Readonly<Record<string, Part>> = {}): Html =>
+  pairs(factsIn(json, shownAs));
 
-function factsIn(json: JsonObject, within?: string): (readonly [string, Part])[] {
-  return Object.entries(json).flatMap(([name, value]: [string, Json]) => {
+function factsIn(json: JsonObject, shownAs: Readonly<Record<string, Part>>, within?: string) {
+  return Object.entries(json).flatMap(([name, value]: [string, Json]): (readonly [string, Part])[] => {
     const label = within === undefined ? fieldLabel(name) : `${within}: ${fieldLabel(name).toLowerCase()}`;
     if (name.startsWith('_')) return [];
-    return isObject(value) ? factsIn(value, label) : [[label, factHtml(value)] as const];
+    return isObject(value) ? factsIn(value, {}, label) : [[label, shownAs[name] ?? factHtml(value)]];
   });
 }
 
 /** A form that shows the entries of a list with one value. */
 export function choiceForm(path: string, name: string, values: readonly string[], given: string): Html {
-  const options = values.map(
-    (each) => html`<option value="${each}"${each === given && html` selected`}>${each || 'all'}</option>`,
-  );
   return html`<form action="${path}"><p class="tools"><label for="${name}">${fieldLabel(name)}</label>
-<select id="${name}" name="${name}">${options}</select> <button>Show</button></p></form>`;
+<select id="${name}" name="${name}">${optionsOf(
+    values.map((each) => [each, each || 'all'] as const),
+    given,
+  )}</select> <button>Show</button></p></form>`;
 }
 
 /** How the records of a list are shown. */

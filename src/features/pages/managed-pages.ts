@@ -1,9 +1,9 @@
 import type { Kind, KindPage } from '../../api/kind.js';
 import { knownScopes } from '../../auth/user-scopes.js';
 import type { Resource } from '../../collection/resource.js';
-import { html, type Part } from '../../formats/html.js';
+import { html } from '../../formats/html.js';
 import type { JsonObject } from '../../json.js';
-import { readActors } from './change-author.js';
+import { actorHtml, readActors } from './change-author.js';
 import type { PageForm } from './form-action.js';
 import { formFields } from './form-fields.js';
 import { button } from './form-html.js';
@@ -15,7 +15,7 @@ import type { Page, PageOptions } from './pages.js';
 import { changeAction, creationAction } from './record-form-actions.js';
 import { newRecordPage, recordContent } from './record-forms.js';
 import { crumbsAbove, type QueryOf, thingsPage } from './service-pages.js';
-import { ownersOf, type Site } from './site.js';
+import type { Site } from './site.js';
 
 /** The pages that create, list, change and delete managed resources, and the form that creates another secret. */
 export function managedPages(
@@ -55,13 +55,16 @@ function onePage(
   model: FormModel,
   shown: PageOptions,
 ): Promise<PageContent> {
-  const { site, json, forms, may } = shown;
+  const { site, json, forms, may, names } = shown;
   const self = `${site.prefix}${path}/${String(json.id)}`;
   return recordContent(model, shown, {
     mayEdit: canChange === true && may('PATCH'),
     mayDelete: may('DELETE'),
     verb: removal,
     content: async () => {
+      const subject = user === undefined ? null : String(json[user]);
+      await readActors(names, [subject]);
+      const shownAs = { [user ?? '']: actorHtml(names, subject) };
       const setting = formFields(model.change).map(
         ({ name, schema: { 'x-button': label, const: value } }) =>
           label !== undefined &&
@@ -73,18 +76,11 @@ function onePage(
         ([name, text]) => html`<p><a href="${self}/${name}">${text}</a></p>\n`,
       );
       return {
-        tools: html`${may('PATCH') && [setting, others]}${user !== undefined && (await userLink(String(json[user]), shown))}`,
-        body: html`${facts(json)}\n${more}`,
+        tools: html`${may('PATCH') && [setting, others]}`,
+        body: html`${facts(json, shownAs)}\n${more}`,
       };
     },
   });
-}
-
-/** A link to the user with an id; undefined: the id is another text, or the caller may not read the user. */
-async function userLink(id: string, { site, names }: PageOptions): Promise<Part> {
-  await readActors(names, [id]);
-  const [name, owner] = [names.of(id), ownersOf(site)];
-  return name !== undefined && html`<a class="button" href="${site.prefix}/${owner!.name}/${id}">${name}</a>`;
 }
 
 function modelOf(kind: Kind, page: KindPage, resources: readonly Resource[]): FormModel {

@@ -23,44 +23,32 @@ export const SERVICE: readonly (readonly [path: string, label: string])[] = [
   ['/docs', 'API documents'],
 ];
 
-/** Reads the numbers of records that the navigation shows: of collections of which the caller may read all records. */
-export async function readCounts(site: Site, caller: Caller): Promise<void> {
-  const counted = collectionsFor(site, caller.principal).filter(({ resource }) =>
-    isCounted(resource, caller),
-  );
-  await Promise.all(counted.map(({ resource: { name } }) => countOf(site, caller, name)));
-}
-
-/** The number of records of a collection: pages share what one of them has read in the last seconds. */
-async function countOf(site: Site, caller: Caller, name: string): Promise<void> {
-  const now = Date.now();
+/** The number of records of a collection of which the caller may read all: pages share what one of them has read in the last seconds. */
+export async function countOf(site: Site, caller: Caller, resource: Resource): Promise<number | undefined> {
+  // Other callers would see what a transaction has not committed.
+  if (caller.run || !isCounted(resource, caller)) return undefined;
+  const { name } = resource;
   const known = site.counts.get(name);
-  if (known && now - known.at < COUNT_MS) return known.reading;
-  const read = async () => {
-    try {
-      const list = await readListAs(site, caller, `/${name}`, { limit: '1' });
-      site.counts.set(name, { at: now, total: list?.total, reading });
-    } catch (error) {
-      site.counts.delete(name);
-      throw error;
-    }
-  };
-  const reading = read();
-  site.counts.set(name, { at: now, total: known?.total, reading });
-  await reading;
+  if (known && Date.now() - known.at < COUNT_MS) return known.total;
+  const total = readListAs(site, caller, `/${name}`, { limit: '1' }).then((list) => list?.total);
+  site.counts.set(name, { at: Date.now(), total });
+  total.catch(() => site.counts.delete(name));
+  return total;
 }
 
 /** Whether the number of records is the same for all who may see it. */
-export const isCounted = (resource: Resource, { principal }: Pick<Caller, 'principal'>): boolean =>
+const isCounted = (resource: Resource, { principal }: Pick<Caller, 'principal'>): boolean =>
   !resource.hasRules && mayRead(resource, principal) && readsAll(resource, principal);
 
-/** The collections by their groups, and the pages about the service, as far as the caller may use them. */
-export function navigation(site: Site, request: ShownRequest): Html {
-  const groups = byGroup(collectionsFor(site, request.principal), ({ resource }) => {
-    const { name } = resource;
-    const total = isCounted(resource, request) ? site.counts.get(name)?.total : undefined;
-    return item(site, request, `/${name}`, collectionLabel(name), total);
-  });
+/** The collections by their groups, and the pages about the service, as far as the caller may use them. `reads`: with numbers. */
+export async function navigation(site: Site, request: Caller & ShownRequest, reads: boolean): Promise<Html> {
+  const known = collectionsFor(site, request.principal);
+  const totals = await Promise.all(
+    known.map(({ resource }) => (reads ? countOf(site, request, resource) : undefined)),
+  );
+  const groups = byGroup(known, ({ resource: { name } }, at) =>
+    item(site, request, `/${name}`, collectionLabel(name), totals[at]),
+  );
   const service = SERVICE.filter(([path]) => isOpen(site, path, request)).map(([path, label]) =>
     item(site, request, path, label),
   );

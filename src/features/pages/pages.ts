@@ -12,7 +12,6 @@ import { formatLinks } from './format-links.js';
 import { hostOf, jsonOf } from './inner-read.js';
 import { type PageContent, type PageContext, pageFor } from './layout.js';
 import { Names } from './names.js';
-import { readCounts } from './navigation.js';
 import type { Site } from './site.js';
 
 /** The content of a page. */
@@ -94,11 +93,7 @@ async function show(
   const forms = new FormTokens(request, site);
   const may = (method: string) => mayUse(request, actions[method]);
   const names = new Names(site, request);
-  const [content] = await Promise.all([
-    page.content!({ ...context, json, forms, may, names }),
-    // Other callers would see what a transaction has not committed.
-    request.run ? undefined : readCounts(site, request),
-  ]);
+  const content = await page.content!({ ...context, json, forms, may, names });
   const { query: shown = request.query.text } = content;
   const at = { ...request, path: page.source ?? request.path };
   const foot = formatLinks(site, at, shown, source.offers ?? []);

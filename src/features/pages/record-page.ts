@@ -10,7 +10,7 @@ import { type Column, columnsOf, undeclaredLabel, undeclaredNames } from './colu
 import { editableOf } from './form-model.js';
 import { readListAs } from './inner-read.js';
 import { capitalized, collectionLabel, wordsOf } from './labels.js';
-import { pairs } from './list-table.js';
+import { linksTo, pairs } from './list-table.js';
 import type { Page, PageOptions } from './pages.js';
 import { changeAction } from './record-form-actions.js';
 import { fillOf, recordContent } from './record-forms.js';
@@ -88,66 +88,42 @@ ${pairs(short.map((column) => [column.label, fieldHtml(resource, record, column,
 ${more.length > 0 && html`<h2>More fields</h2>${pairs(more.map(({ name, label }) => [label, factHtml(member(record, name))]))}`}${rest > 0 && html`<p>${rest} more fields. The JSON representation has all of them.</p>`}`;
 }
 
-interface RelatedList {
-  readonly resource: Resource;
-  readonly label: string;
-  readonly href: string;
-  readonly condition: string;
-  /** The form that creates a record which refers to this one; undefined: the caller may not, or several records are referred to. */
-  readonly creation: string | undefined;
-  readonly invitation: Part;
-  readonly onDelete: Reference['onDelete'];
-}
-
-/** The lists of records that refer to a record, of collections that the caller's scopes permit it to read. */
-function listsOf(resource: Resource, id: string, shown: PageOptions): RelatedList[] {
-  const { site, request } = shown;
+/**
+ * The collections with records that refer to a record, among those that the caller's scopes permit it to read: the first of these
+ * records, and their number as far as they are counted.
+ */
+function referring(resource: Resource, id: string, shown: PageOptions) {
+  const { site, request, names } = shown;
   const { referredBy, children } = resource;
   const known = collectionsFor(site, request.principal);
-  return referredBy.flatMap(({ collection, field, links }) => {
+  const read = async ({ collection, field, links }: (typeof referredBy)[number]) => {
     const other = known.find((each) => each.resource.name === collection)?.resource;
     const reference = other?.references.find((each) => each.field === field);
     if (!other || !reference) return [];
     const isNested = children.includes(collection) && other.parent?.field === field;
-    const condition = conditionName(field, links === undefined ? 'eq' : 'has');
+    const condition = { [conditionName(field, links === undefined ? 'eq' : 'has')]: id };
+    const limits = { limit: String(MAX_COUNTED + 1), count: 'none', ...nameFields(other) };
+    const list = await readListAs(site, request, `/${collection}`, { ...condition, ...limits });
+    const records = list?.data ?? [];
+    await names.readTitles(other, records.slice(0, MAX_RELATED));
     const several = referredBy.filter((each) => each.collection === collection).length > 1;
-    const label =
-      collectionLabel(collection) +
-      (several
-        ? ` by ${
-            columnsOf(other)
-              .find(({ name }) => name === field)
-              ?.label.toLowerCase() ?? field
-          }`
-        : '');
+    const by = columnsOf(other).find(({ name }) => name === field)?.label ?? field;
+    const own = `${site.prefix}/${collection}`;
     const href = isNested
       ? `${hrefOf(resource, id)}/${collection}`
-      : `${site.prefix}/${collection}?${new URLSearchParams({ [condition]: id })}`;
+      : `${own}?${new URLSearchParams(condition)}`;
     const canCreate = mayWrite(site, request, other, 'POST', isNested ? id : undefined);
     const fill = new URLSearchParams({ _new: '', [fillOf(field)]: id });
-    const page = isNested ? `${href}?_new` : `${site.prefix}/${collection}?${fill}`;
-    const creation = canCreate && links === undefined ? page : undefined;
-    const invitation = isNested && invitationLink(other, canCreate, shown, id);
-    return [{ resource: other, label, href, condition, creation, invitation, onDelete: reference.onDelete }];
-  });
-}
-
-/** The names of the first records that refer to a record, and their number as far as it is counted, of each collection. */
-function referring(resource: Resource, id: string, shown: PageOptions) {
-  const { site, request, names } = shown;
-  return Promise.all(
-    listsOf(resource, id, shown).map(async (each) => {
-      const query = { [each.condition]: id, limit: String(MAX_COUNTED + 1), count: 'none' };
-      const list = await readListAs(site, request, `/${each.resource.name}`, {
-        ...query,
-        ...nameFields(each.resource),
-      });
-      const records = list?.data ?? [];
-      await names.readTitles(each.resource, records.slice(0, MAX_RELATED));
-      const count = records.length > MAX_COUNTED ? `more than ${MAX_COUNTED}` : String(records.length);
-      return { ...each, records, count: list && count };
-    }),
-  );
+    return {
+      ...{ resource: other, records, href, onDelete: reference.onDelete },
+      label: collectionLabel(collection) + (several ? ` by ${by.toLowerCase()}` : ''),
+      count: list && (records.length > MAX_COUNTED ? `more than ${MAX_COUNTED}` : String(records.length)),
+      // Several records are referred to by a field with a list.
+      creation: canCreate && links === undefined && (isNested ? `${href}?_new` : `${own}?${fill}`),
+      invitation: isNested && invitationLink(other, canCreate, shown, id),
+    };
+  };
+  return Promise.all(referredBy.map(read)).then((lists) => lists.flat());
 }
 
 /** The first records of each collection that refer to a record, and how many there are. */
@@ -155,8 +131,8 @@ async function related(resource: Resource, id: string, shown: PageOptions): Prom
   const lists = await referring(resource, id, shown);
   return lists.map(
     ({ resource: other, label, href, creation, invitation, records, count }) =>
-      html`<h2><a href="${href}">${label}</a> <span class="dim">${count}</span>${creation !== undefined && html` <a class="button" href="${creation}">New ${wordsOf(other.singular)}</a>`} ${invitation}</h2>
-${records.length > 0 && html`<ul>${records.slice(0, MAX_RELATED).map((each) => html`<li><a href="${hrefOf(other, String(each.id))}">${shown.names.shortTitleOf(other, each)}</a></li>`)}</ul>`}`,
+      html`<h2><a href="${href}">${label}</a> <span class="dim">${count}</span>${creation && html` <a class="button" href="${creation}">New ${wordsOf(other.singular)}</a>`} ${invitation}</h2>
+${records.length > 0 && linksTo(other, records.slice(0, MAX_RELATED), shown.names)}`,
   );
 }
 

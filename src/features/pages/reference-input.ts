@@ -1,3 +1,4 @@
+import type { Resource } from '../../collection/resource.js';
 import type { Failure } from '../../errors/problem.js';
 import { cut } from '../../formats/html.js';
 import type { JsonObject } from '../../json.js';
@@ -39,38 +40,47 @@ export interface Offer {
   readonly creation: string | undefined;
 }
 
+/** The records of a collection by name, if they are few; undefined: there are more, or the caller does not get the list. */
+export async function fewRecords(
+  site: Site,
+  caller: Caller,
+  resource: Resource,
+): Promise<readonly (Choice & { readonly entry: string | undefined })[] | undefined> {
+  const query = { ...nameFields(resource), limit: String(MAX_OFFERED) };
+  const list = await readListAs(site, caller, `/${resource.name}`, query);
+  if (!list || list.total > MAX_OFFERED) return undefined;
+  const names = new Names(site, caller);
+  await names.readTitles(resource, list.data);
+  return list.data.map((each) => ({
+    id: String(each.id),
+    name: names.shortTitleOf(resource, each),
+    entry: names.entryOf(resource, each),
+  }));
+}
+
 /** The collections to which the fields of a form refer, with what the caller may choose from. */
 export async function offersFor(
   site: Site,
   caller: Caller,
   fields: readonly FormField[],
 ): Promise<ReadonlyMap<string, Offer>> {
-  const names = new Names(site, caller);
   const known = collectionsFor(site, caller.principal).filter(({ resource }) =>
     fields.some(({ to }) => to === resource.name),
   );
   const offers = await Promise.all(
-    known.map(async ({ resource }) => {
-      const path = `/${resource.name}`;
-      const query = { ...nameFields(resource), limit: String(MAX_OFFERED) };
-      const { data, total } = (await readListAs(site, caller, path, query)) ?? NOTHING;
-      const shown = total <= MAX_OFFERED ? data : [];
-      await names.readTitles(resource, shown);
-      return [
-        resource.name,
-        {
-          names: shown.flatMap((each) => names.entryOf(resource, each) ?? []),
-          missing: total === 0 ? resource.singular : undefined,
-          creation: mayWrite(site, caller, resource, 'POST') ? `${site.prefix}${path}?_new` : undefined,
-        },
-      ] as const;
+    known.map(async ({ resource }): Promise<readonly [string, Offer]> => {
+      const few = await fewRecords(site, caller, resource);
+      const creation = `${site.prefix}/${resource.name}?_new`;
+      const offer: Offer = {
+        names: (few ?? []).flatMap(({ entry }) => entry ?? []),
+        missing: few?.length === 0 ? resource.singular : undefined,
+        creation: mayWrite(site, caller, resource, 'POST') ? creation : undefined,
+      };
+      return [resource.name, offer];
     }),
   );
   return new Map(offers);
 }
-
-/** The list that a caller does not get, which says nothing about its records. */
-const NOTHING = { data: [], total: Number.POSITIVE_INFINITY };
 
 /** Finds the record that a person named in a form: by its id, its name, or a part of the name that only one record has. */
 export async function findNamed(site: Site, caller: Caller, field: FormField, text: string): Promise<Named> {

@@ -2,31 +2,19 @@ import type { Api } from '../../api/record-actions.js';
 import { type Principal, type SchemeName, STRANGER } from '../../auth/principal.js';
 import type { Resource } from '../../collection/resource.js';
 import { usesHttps } from '../../config/parsers.js';
-import type { Db } from '../../db/db.js';
-import type { Feed, ScopedCollection } from '../../feature.js';
+import type { ScopedCollection } from '../../feature.js';
 import type { Html } from '../../formats/html.js';
 import type { Request } from '../../http/request.js';
 import { type Route, visible } from '../../http/router.js';
 import type { Others } from '../../list/relations.js';
 import { grantsFor, mayRead, type Verb } from '../../policy/policy.js';
 
-/** How many records of a collection a page has read, and when. */
-interface Count {
-  readonly at: number;
-  readonly total: number | undefined;
-  readonly reading: Promise<void>;
-}
-
 /** The facts about the service that pages need. */
-export interface Site {
-  readonly db: Db;
-  readonly collections: readonly ScopedCollection[];
-  /** Undefined with EVENTS=off. */
-  readonly feed: Feed | undefined;
+export interface Site extends Pick<Api, 'collections' | 'feed'> {
   /** The routes by the templates of their paths: `/keys/:id`. */
   readonly routes: ReadonlyMap<string, Route>;
-  /** The numbers of records that pages have read last, and when; `reading` ends with the one that is read. */
-  readonly counts: Map<string, Count>;
+  /** The numbers of records that pages have read last, and when. */
+  readonly counts: Map<string, { readonly at: number; readonly total: Promise<number | undefined> }>;
   /** Precedes the paths of links: PUBLIC_PREFIX. */
   readonly prefix: string;
   /** The path of the first page, after the prefix. */
@@ -48,13 +36,13 @@ const ADMIN_PATH = '/admin';
 
 /** The service with these routes. */
 export function siteOf(
-  { db, collections, feed, settings }: Api,
+  { collections, feed, settings }: Api,
   routes: readonly Route[],
   look: Pick<Site, 'name' | 'head'>,
 ): Site {
   const { publicPrefix: prefix, publicUrl, auth } = settings;
   return {
-    ...{ db, collections, feed, prefix, publicUrl, auth, ...look },
+    ...{ collections, feed, prefix, publicUrl, auth, ...look },
     routes: new Map(routes.map((route) => [route.path, route])),
     home: routes.some(({ path }) => path === ADMIN_PATH) ? ADMIN_PATH : '/',
     counts: new Map(),

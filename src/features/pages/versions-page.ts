@@ -1,5 +1,6 @@
 import { at, type Endpoint } from '../../api/endpoint.js';
 import type { Core } from '../../app/open-features.js';
+import { JSON_TYPE } from '../../http/media-types.js';
 import type { JsonObject } from '../../json.js';
 import { mountOf, VERSIONS } from '../../versions/supported.js';
 import { jsonReply, type PageServices } from './declaration-files.js';
@@ -10,6 +11,7 @@ export const VERSIONS_PATH = '/api-versions';
 /** The endpoint of the page with the versions, which no document mentions. */
 export const VERSIONS_ENDPOINT: Endpoint<PageServices> = {
   ...at('GET', VERSIONS_PATH, { scopes: ['admin'] }),
+  offers: [JSON_TYPE],
   parameters: [],
   run: async ({ versions }) => jsonReply({ data: await versions() }),
 };
