@@ -19,7 +19,6 @@ const PAGES: Readonly<Record<string, Options>> = {
   'docs/access.md': {},
   'docs/accounts.md': {},
   'docs/api.md': { prepare: nothing },
-  'docs/architecture.md': { prepare: nothing },
   'docs/authentication.md': {},
   'docs/authorization-server.md': {},
   'docs/backup.md': { prepare: nothing, isMigrated: true },

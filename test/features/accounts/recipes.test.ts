@@ -24,7 +24,12 @@ for (const heading of some(RECIPES, 2))
     const key = await signingKey('recipes');
     const issuer = await testIssuer(t, key);
     const tokens = NAMES.map(async (name) => {
-      const more = { sub: `auth0|${name}`, scope: 'self', email: `${name}@example.org` };
+      const more = {
+        sub: `auth0|${name}`,
+        scope: 'self',
+        email: `${name}@example.org`,
+        email_verified: true,
+      };
       const shown = `${name[0]!.toUpperCase()}${name.slice(1)}`;
       return [`TOKEN_${name}`, await sign(key, claims(issuer.url, { ...more, name: shown }))] as const;
     });
