@@ -31,8 +31,10 @@ details{border:1px solid var(--line);border-radius:6px;margin:.75rem 0}summary{c
 @media (max-width:60rem){.page{display:block}.side{border:0;border-top:1px solid var(--line)}.side a{padding:.5rem}.menu{display:inline}.cols{grid-template-columns:minmax(0,1fr);gap:0}}
 @media (max-width:40rem){main{padding:.75rem 1rem 3rem}.two{grid-template-columns:1fr}.scroll{border:0;max-height:none}thead{display:none}.list,.list tbody{display:block}.list tbody tr{display:grid;grid-template-columns:1.5rem 1fr auto;gap:.15rem .5rem;border:1px solid var(--line);border-radius:8px;padding:.6rem .75rem;margin-bottom:.5rem}.list tbody th,.list tbody td{border:0;padding:0;min-width:0;max-width:none;text-align:left}.list td[data-label]:not(.badge){grid-column:2/-1;color:var(--dim);line-height:1.65}.list td[data-label]:not(.badge)::before{content:attr(data-label) ": "}.list td:empty{display:none}.list .bar{width:auto}.list td:not([data-label],.pick){grid-column:1/-1}.list tr:not(:has(.pick)){grid-template-columns:1fr auto}.list tr:not(:has(.pick)) td[data-label]:not(.badge){grid-column:1/-1}.pop>div{position:static}.top form{order:3;flex:1 1 100%}}`;
 
-/** The source expression of the style, for the policy of pages. */
-const STYLE_SOURCE = `'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`;
+/** The source expression of a style or a script, for the policy of pages. */
+const sourceOf = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
+
+const STYLE_SOURCE = sourceOf(STYLE);
 
 /** HTML text. Templates insert it as it is. */
 export class Html {
@@ -110,7 +112,7 @@ export const beginningOf = (text: string, max: number): string => Buffer.from(te
 export interface PageSources {
   /** Where its forms may submit to besides this service: the origin or the scheme of a redirect. */
   readonly formTarget?: string | undefined;
-  /** The source expression of its script. */
+  /** The text of its script. */
   readonly script?: string | undefined;
   /** Whether its style and its script are files of this service. */
   readonly hasFiles?: boolean;
@@ -121,7 +123,7 @@ export interface PageSources {
  * what a record contains stays text.
  */
 export function pageHeaders({ formTarget, script, hasFiles = false }: PageSources = {}): string[] {
-  const scripts = hasFiles ? "'self'" : script;
+  const scripts = hasFiles ? "'self'" : script && sourceOf(script);
   const policy = [
     "default-src 'none'",
     `style-src 'self'${hasFiles ? '' : ` ${STYLE_SOURCE}`}`,

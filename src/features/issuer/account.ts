@@ -22,8 +22,8 @@ import { enrolmentPage, recoveryCodesPage } from './pages/second-factor-page.js'
 import { signInPage } from './pages/sign-in-page.js';
 import { formToken } from './passkeys.js';
 import { ACCOUNT } from './paths.js';
+import { confirmPassword } from './present-request.js';
 import { secondStep } from './second-step.js';
-import { confirmPassword } from './seen-passwords.js';
 import { SESSION_S } from './settings.js';
 import { signedInBy } from './sign-in-methods.js';
 import type { AccountParts } from './sign-in-parts.js';

@@ -18,10 +18,10 @@ import type { OwnTokens } from './own-tokens.js';
 import { redirectReply } from './pages/page-frame.js';
 import { Passkeys } from './passkeys.js';
 import { PATHS } from './paths.js';
+import { inRequest } from './present-request.js';
 import { createProvider } from './provider.js';
-import { type Guesses, guardResponses } from './provider-guards.js';
+import { guardResponses } from './provider-guards.js';
 import { SecondFactors } from './second-factors.js';
-import { withSeenPasswords } from './seen-passwords.js';
 import { ISSUER_SETTINGS } from './settings.js';
 import type { InteractionParts } from './sign-in-parts.js';
 import { type IssuerKeys, openKeys, readKeys } from './signing-keys.js';
@@ -57,13 +57,12 @@ export async function openIssuer(
   const { config, db, log, auth, limitAddresses } = core;
   const { authServerKey, signInsPerAddress } = ISSUER_SETTINGS.of(config);
   const strangers = new Strangers(signInsPerAddress, limitAddresses);
-  const guesses: Guesses = new WeakMap();
   const { UpstreamSignIn } = hasUpstreams(config)
     ? await withPackage(import('./upstream-sign-in.js'), 'UPSTREAM_<NAME>_ISSUER', 'openid-client')
     : {};
   const keys = await openKeys(db, authServerKey);
   const upstreams = UpstreamSignIn && new UpstreamSignIn(core, keys.pagesSecret, users);
-  const open = (keys: IssuerKeys) => openProvider(core, own, keys, strangers, guesses, upstreams);
+  const open = (keys: IssuerKeys) => openProvider(core, own, keys, strangers, upstreams);
   let current = open(keys);
 
   /** Requests in flight continue with the former keys, which stay published. */
@@ -81,33 +80,30 @@ export async function openIssuer(
   /** oidc-provider writes the response. Rejects with 413. */
   async function respond(request: HandledRequest): Promise<undefined> {
     requireSmall(request);
-    const { req, res, begin, address } = request;
-    strangers.arrived(req, address);
+    const { req, res, begin } = request;
     begin();
     await current.handle(req, res);
   }
-  const seeing =
+  const handling =
     (handle: Handler): Handler =>
     (request) =>
-      withSeenPasswords(async () => handle(request));
+      inRequest(async () => handle(request), request.address);
   const accountParts = () => ({ ...current.parts, users });
   const services: IssuerServices = {
     db,
     scopes,
     accounts: auth.accounts,
     parts: accountParts,
-    plain: seeing(respond),
-    limited: seeing((request) => {
-      guesses.set(request.req, auth.throttle.begin(request.address));
-      return respond(request);
-    }),
-    inAddressOrForm: seeing(async (request) => {
+    plain: handling(respond),
+    limited: (request) =>
+      inRequest(() => respond(request), request.address, auth.throttle.begin(request.address)),
+    inAddressOrForm: handling(async (request) => {
       if (request.req.method !== 'POST') return respond(request);
       requireSmall(request);
       return repeatedByGet(request);
     }),
-    interact: seeing((request) => interact(current.provider, current.parts, request)),
-    account: seeing((request) => account(current.provider, accountParts(), request)),
+    interact: handling((request) => interact(current.provider, current.parts, request)),
+    account: handling((request) => account(current.provider, accountParts(), request)),
     returned: async (request) => upstreams!.returned(request),
   };
   return { services, metrics: { ...upstreams?.metrics }, close: () => clearInterval(timer) };
@@ -156,12 +152,11 @@ function openProvider(
   own: OwnTokens,
   keys: IssuerKeys,
   strangers: Strangers,
-  guesses: Guesses,
   upstreams: UpstreamSignIn | undefined,
 ) {
   const { signIn, throttle, checkReplay } = auth;
   const provider = createProvider({ config, db, checkReplay, keys, strangers });
-  guardResponses(provider, guesses);
+  guardResponses(provider);
   handleAccessJwts(provider, db, own);
   provider.on('server_error', (ctx, error) => {
     const requestId = ctx.response.get('X-Request-Id');

@@ -6,7 +6,7 @@ import type { Db, Row } from '../../db/db.js';
 import type { Auth } from '../../feature.js';
 import { ISSUER_SQL } from './issuer-statements.js';
 import type { PasskeyForm } from './pages/page-frame.js';
-import { notePassword, seenPassword } from './seen-passwords.js';
+import { notePassword, seenPassword } from './present-request.js';
 
 const LIFETIME_S = 300;
 const MAX_PASSKEYS = 20;

@@ -1,22 +1,17 @@
-import { createHash } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { Problem } from '../../errors/problem.js';
-import type { Auth } from '../../feature.js';
 import { pageHeaders } from '../../formats/html.js';
 import { errors } from './oidc-provider.js';
 import { sourceOf } from './pages/page-frame.js';
-import { showError } from './pages/provider-pages.js';
-
-/** The attempts of requests that may be guesses of a secret or a code. */
-export type Guesses = WeakMap<IncomingMessage, ReturnType<Auth['throttle']['begin']>>;
+import { setFields, showError } from './pages/provider-pages.js';
+import { presentRequest } from './present-request.js';
 
 /**
  * Counts a wrong secret or code. Throws 429 if others reached the limit meanwhile. The right secret of a client, which has 256
  * random bits, counts always, and the right code of a device has no effect until the user confirms it.
  */
-async function settle(guesses: Guesses, { req, status, oidc }: KoaContextWithOIDC): Promise<void> {
-  const attempt = guesses.get(req);
+async function settle({ status, oidc }: KoaContextWithOIDC): Promise<void> {
+  const attempt = presentRequest()?.attempt;
   if (WRONG.has(status)) await attempt?.fail(undefined);
   else if (oidc?.route === 'code_verification') attempt?.pass();
 }
@@ -28,7 +23,7 @@ const WRONG: ReadonlySet<number> = new Set([401, 422]);
  * Adds to the responses of a provider, before they are sent: a policy for its own pages, and 429 when others reached the
  * limit of failures while this attempt was checked.
  */
-export function guardResponses(provider: Provider, guesses: Guesses): void {
+export function guardResponses(provider: Provider): void {
   provider.use(async (context, next) => {
     const ctx = context as KoaContextWithOIDC;
     try {
@@ -40,7 +35,7 @@ export function guardResponses(provider: Provider, guesses: Guesses): void {
       await showError(ctx, { error: error.error, error_description: error.error_description });
     }
     addPolicy(ctx);
-    await settle(guesses, ctx).catch((error: unknown) => {
+    await settle(ctx).catch((error: unknown) => {
       if (!(error instanceof Problem)) throw error;
       refuse(ctx, error);
     });
@@ -55,15 +50,14 @@ function addPolicy(ctx: KoaContextWithOIDC): void {
   const redirectUri = params?.redirect_uri ?? params?.post_logout_redirect_uri;
   const fields = pageHeaders({
     formTarget: typeof redirectUri === 'string' ? sourceOf(redirectUri) : undefined,
-    script:
-      script === undefined ? undefined : `'sha256-${createHash('sha256').update(script).digest('base64')}'`,
+    script,
   });
-  for (let at = 0; at < fields.length; at += 2) ctx.set(fields[at]!, fields[at + 1]!);
+  setFields(ctx, fields);
 }
 
 function refuse(ctx: KoaContextWithOIDC, { status, code, message, more: { headers = [] } }: Problem): void {
   for (const name of ['Set-Cookie', 'Location', 'WWW-Authenticate']) ctx.remove(name);
-  for (let at = 0; at < headers.length; at += 2) ctx.set(headers[at]!, headers[at + 1]!);
+  setFields(ctx, headers);
   ctx.status = status;
   ctx.body = { error: { code, message } };
 }

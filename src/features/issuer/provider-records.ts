@@ -5,7 +5,7 @@ import type { Db, Row } from '../../db/db.js';
 import { ISSUER_SQL } from './issuer-statements.js';
 import { errors, Provider } from './oidc-provider.js';
 import { recordHash } from './own-tokens.js';
-import { notePassword, seenPassword } from './seen-passwords.js';
+import { notePassword, seenPassword } from './present-request.js';
 import type { IssuerConfig } from './settings.js';
 import { isStranger, MAX_STRANGERS, type Strangers } from './strangers.js';
 import { findUser } from './user-claims.js';

@@ -2,7 +2,7 @@ import { createHmac, hash, randomBytes } from 'node:crypto';
 import type { Db } from '../../db/db.js';
 import { ISSUER_SQL } from './issuer-statements.js';
 import type { Enrolment } from './pages/second-factor-page.js';
-import { notePassword, seenPassword } from './seen-passwords.js';
+import { notePassword, seenPassword } from './present-request.js';
 import { decrypt, encrypt } from './signing-keys.js';
 
 const DIGITS = 6;

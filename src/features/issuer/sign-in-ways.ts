@@ -19,7 +19,7 @@ import {
   requestByMail,
 } from './factor-changes.js';
 import { ISSUER_SQL } from './issuer-statements.js';
-import { confirmPassword, withSeenPasswords } from './seen-passwords.js';
+import { confirmPassword, inRequest } from './present-request.js';
 import { hasTwoFactors, type Ways } from './sign-in-methods.js';
 import type { AccountParts, InteractionParts } from './sign-in-parts.js';
 import { findUser, type User } from './user-claims.js';
@@ -142,7 +142,7 @@ async function changeWays({ accounts, parts }: WaysServices, request: Request): 
   const own = { principal, permission: 'own' } as const;
   const confirmation = { email: undefined, password: '', currentPassword: input.current_password };
   const verified = await accounts.confirm(own, user.id, confirmation);
-  return withSeenPasswords(async () => {
+  return inRequest(async () => {
     if (verified) confirmPassword(user.id, verified.version);
     const { action = '', email = '' } = input;
     const { fault, shown, missing }: Change = MAILED_CHANGES.includes(action)

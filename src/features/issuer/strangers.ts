@@ -1,7 +1,7 @@
-import type { IncomingMessage } from 'node:http';
 import type { errors as providerErrors } from 'oidc-provider';
 import type { Core } from '../../app/open-features.js';
 import { errors, Provider } from './oidc-provider.js';
+import { presentRequest } from './present-request.js';
 
 /** The models that anybody can have stored before a user is known. */
 const MODELS: ReadonlySet<string> = new Set([
@@ -26,7 +26,6 @@ export const isStranger = (model: string, accountId: string | undefined): boolea
 /** Limits what strangers can have the authorization server store. */
 export class Strangers {
   readonly #limit: ReturnType<Core['limitAddresses']> | undefined;
-  readonly #addresses = new WeakMap<IncomingMessage, string>();
 
   /**
    * `perAddress`: sign-ins that begin in a minute from an address, of IPv6 from a /56; 0: any number.
@@ -35,25 +34,20 @@ export class Strangers {
     if (perAddress > 0) this.#limit = limitAddresses('sign-ins', { requests: perAddress, seconds: WINDOW_S });
   }
 
-  /** Remembers from which address a request came, as trusted proxies report it. */
-  arrived(req: IncomingMessage, address: string): void {
-    this.#addresses.set(req, address);
-  }
-
   /**
    * Counts a request that stores a new record without a user, once, against its address. A client that has proved its secret is
    * not a stranger. Rejects with 429.
    */
   async admit(): Promise<void> {
-    const ctx = Provider.ctx;
-    const address = ctx && this.#addresses.get(ctx.req);
-    if (address === undefined || !this.#limit) return;
-    const { client, route } = ctx!.oidc;
+    const { ctx } = Provider;
+    const request = presentRequest();
+    if (!ctx || request?.address === undefined || !this.#limit) return;
+    const { client, route } = ctx.oidc;
     const isProved = client !== undefined && client.clientAuthMethod !== 'none';
     if (isProved && (route === 'pushed_authorization_request' || route === 'device_authorization')) return;
-    const refusedFor = await this.#limit(address);
-    if (refusedFor === undefined) this.#addresses.delete(ctx!.req);
-    else throw tooManySignIns(refusedFor);
+    const refusedFor = await this.#limit(request.address);
+    if (refusedFor !== undefined) throw tooManySignIns(refusedFor);
+    request.address = undefined;
   }
 }
 

@@ -17,7 +17,7 @@ import { errorPage } from './pages/provider-pages.js';
 import type { UpstreamLinks } from './pages/sign-in-page.js';
 import { formToken } from './passkeys.js';
 import { UPSTREAM } from './paths.js';
-import { notePassword } from './seen-passwords.js';
+import { notePassword } from './present-request.js';
 import { findUser, lacksSecondFactor } from './user-claims.js';
 
 const COOKIE = 'plinth_upstream';

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { Html, pageHeaders as headersOfPages, html, htmlDocument, type Part } from '../../../formats/html.js';
 import type { Reply } from '../../../http/reply.js';
 
@@ -23,9 +22,6 @@ const SCRIPT = `for (const button of document.querySelectorAll('[data-passkey]')
     }
   });
 }`;
-
-/** The source expression of the script, for the policy of pages that have it. */
-const SCRIPT_SOURCE = `'sha256-${createHash('sha256').update(SCRIPT).digest('base64')}'`;
 
 /** The data with which a page lets a browser create or use a passkey. */
 export interface PasskeyForm {
@@ -73,7 +69,7 @@ ${body}
  */
 export function pageHeaders(redirectUri?: string): string[] {
   const formTarget = redirectUri === undefined ? undefined : sourceOf(redirectUri);
-  return headersOfPages({ formTarget, script: SCRIPT_SOURCE });
+  return headersOfPages({ formTarget, script: SCRIPT });
 }
 
 /** A page, with further fields. `redirectUri`: where its forms may lead through a redirect. */

@@ -71,9 +71,13 @@ function csrfOf({ oidc }: KoaContextWithOIDC): string {
 
 /** `redirectUri`: where a form of the page leads in the end. */
 function show(ctx: KoaContextWithOIDC, html: string, redirectUri?: string): void {
-  const headers = pageHeaders(redirectUri);
-  for (let at = 0; at < headers.length; at += 2) ctx.set(headers[at]!, headers[at + 1]!);
+  setFields(ctx, pageHeaders(redirectUri));
   ctx.body = html;
+}
+
+/** Sets the fields of a flat list of names and values. */
+export function setFields(ctx: KoaContextWithOIDC, fields: readonly string[]): void {
+  for (let at = 0; at < fields.length; at += 2) ctx.set(fields[at]!, fields[at + 1]!);
 }
 
 /** The question whether to sign out. `form` is HTML with the id `op.logoutForm` and no button. */
