@@ -3,8 +3,9 @@ import { once } from 'node:events';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 
 /**
- * `npm test`: builds, checks the format, and runs the tests that the arguments name, or all. A test file that is named runs
- * without the check of the format, which reads all files. Sets with tests that need the packages of test/clients install them.
+ * `npm test`: builds, and runs the tests that the arguments name, or the default ones. The check of the format, which reads all
+ * files, runs beside them, in the default set and the sets that contain it. Sets with tests that need the packages of
+ * test/clients install them.
  */
 
 /** npm's shell: the run ends with it, see test/support/runner/parent.ts. */
@@ -27,15 +28,18 @@ function hasClients() {
   return existsSync(installed) && statSync(installed).mtimeMs >= statSync(lock).mtimeMs;
 }
 
-const needsClients = process.argv.slice(2).some((argument) => ['ci', 'all', 'release'].includes(argument));
-const isFile = process.argv.slice(2).some((argument) => /\.test\.[jt]s$/.test(argument));
+const named = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));
+const needsClients = named.some((name) => ['ci', 'all', 'release'].includes(name));
+const isWhole = named.length === 0 || named.includes('ci') || named.includes('all');
+const lint = isWhole ? succeeds(scripts.lint) : true;
 const commands = [
   scripts.build,
-  ...(isFile ? [] : [scripts.lint]),
   ...(needsClients && !hasClients() ? ['npm ci --no-audit --no-fund --prefix test/clients'] : []),
 ];
 const done = await Promise.all(commands.map(succeeds));
-if (done.includes(false)) process.exit(1);
 if (process.ppid !== parent) process.exit(143);
-// Loaded here, since it is what tsc has made.
-await import('../dist/test/support/run.js');
+// Loaded here, since it is what tsc has made. It sets the exit code.
+if (!done.includes(false)) await import('../dist/test/support/run.js');
+const isFormatted = await lint;
+if (!isFormatted) process.stderr.write('# failed: npm run lint\n');
+process.exit(done.includes(false) || !isFormatted ? 1 : process.exitCode);

@@ -20,7 +20,7 @@ import { startServers, TEMPLATE, TEMPLATE_RENAMED, TEMPLATE_UNDECLARED } from '.
 import { THOROUGH } from './thorough.js';
 
 /**
- * Runs tests: `run.js [SET]... [FILE]... [--seed=N] [--jobs=N] [--repeat=N] [--renamed] [OPTION OF TAP]...`. Without a set
+ * Runs tests for .ci/test.js: `[SET]... [FILE]... [--seed=N] [--jobs=N] [--repeat=N] [--renamed] [OPTION OF TAP]...`. Without a set
  * and a file, the set of `npm test`. Files are named by their source, `test/api/preconditions.test.ts`. A few workers
  * take the files in a random order; each worker has a PostgreSQL of its own.
  */
@@ -41,11 +41,15 @@ endWithParent((signal) => {
   if (children.size === 0) exitBy(signal);
   for (const child of children) child.kill(signal);
 });
-const workers = Math.min(jobs ?? availableParallelism() + 1, files.length);
+const workers = Math.min(jobs ?? availableParallelism() + 2, files.length);
 const folders = ['errors', 'contract'].map((name) => mkdtempSync(join(tmpdir(), `plinth-${name}-`)));
 const [errorsFolder, contractFolder] = folders as [string, string];
 if (withRenamed) writeRenamed();
-const [servers, bundled] = await Promise.all([startServers(workers, withRenamed), bundle()]);
+const [servers, bundled] = await Promise.all([
+  startServers(workers, withRenamed),
+  bundle(),
+  workers > 1 ? buildTap() : undefined,
+]);
 const progress = new Progress(files.length, seed);
 const queue = new FileQueue(files);
 const control = await openControl({
@@ -84,14 +88,13 @@ try {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 }
 progress.end();
-process.exit(code);
+process.exitCode = code;
 
 /**
  * Runs the workers. tap's command, which would parse all that they print, runs them only if it has options. Each worker prints to
  * a file beside its own; the output of several workers is printed when they have ended.
  */
 async function runWorkers(options: readonly string[], env: Record<string, string>): Promise<number> {
-  if (workers > 1) await buildTap();
   const files = writeWorkers();
   if (options.some((option) => option !== TAP_OUTPUT)) {
     const nodeOptions = NODE_OPTIONS.map((option) => `--node-arg=${option}`);

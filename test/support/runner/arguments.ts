@@ -9,7 +9,7 @@ export interface Run {
   readonly files: readonly TestFile[];
   readonly tapOptions: readonly string[];
   readonly seed: number;
-  /** Number of workers; undefined: one more than there are cores. */
+  /** Number of workers; undefined: two more than there are cores. */
   readonly jobs: number | undefined;
   /** Whether all files are part of it, in which each error and operation occurs: the gaps in the contract are counted. */
   readonly isWhole: boolean;
