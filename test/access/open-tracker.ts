@@ -2,7 +2,7 @@ import type { JsonObject } from '../../src/json.js';
 import { type Call, callsWith, making } from '../support/callers.js';
 import { declare } from '../support/collections.js';
 import { makeKey } from '../support/credentials.js';
-import { testService, undeclaredDatabase } from '../support/service.js';
+import { testService, UNDECLARED } from '../support/service.js';
 import type { Constants } from '../support/settings.js';
 import type { Test } from '../support/test.js';
 import { TEAM_TRACKER } from './team-tracker.js';
@@ -16,7 +16,7 @@ export async function openTracker(
   const env = {
     COLLECTIONS: declare(t, { ...TEAM_TRACKER, ...more }),
     AUTH: 'api-key',
-    DATABASE_URL: await undeclaredDatabase(t),
+    DATABASE_URL: UNDECLARED,
   };
   const service = await testService(t, env, constants);
   const { key: admin } = await makeKey(service.db);

@@ -1,6 +1,6 @@
 import { declare } from '../support/collections.js';
 import { plinth } from '../support/command.js';
-import { testService, undeclaredDatabase } from '../support/service.js';
+import { testService, UNDECLARED } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 
 const name = { type: 'string', minLength: 2, maxLength: 50 };
@@ -47,7 +47,7 @@ const files = (isAnchored: boolean) => {
 async function open(t: Test, isAnchored: boolean) {
   return testService(t, {
     COLLECTIONS: declare(t, files(isAnchored)),
-    DATABASE_URL: await undeclaredDatabase(t),
+    DATABASE_URL: UNDECLARED,
   });
 }
 

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../src/json.js';
 import { declare } from './collections.js';
 import { makeKey } from './credentials.js';
-import { type ServiceResponse, type TestService, testService, undeclaredDatabase } from './service.js';
+import { type ServiceResponse, type TestService, testService, UNDECLARED } from './service.js';
 import type { Test } from './test.js';
 
 /** A request of one caller; a body goes as JSON, unless `headers` say otherwise. */
@@ -12,17 +12,13 @@ export type Call = (
   headers?: Readonly<Record<string, string>>,
 ) => Promise<ServiceResponse>;
 
-/** A service with these declarations alone, in a database of its own. */
-export const declaredService = async (
+/** A service with these declarations alone. */
+export const declaredService = (
   t: Test,
   declarations: Readonly<Record<string, unknown>>,
   env: Readonly<Record<string, string>> = {},
 ): Promise<TestService> =>
-  testService(t, {
-    COLLECTIONS: declare(t, declarations),
-    DATABASE_URL: await undeclaredDatabase(t),
-    ...env,
-  });
+  testService(t, { COLLECTIONS: declare(t, declarations), DATABASE_URL: UNDECLARED, ...env });
 
 /** A caller that sends the given header fields with each request. */
 export const callsWith =

@@ -2,7 +2,9 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
-import type { Test } from './test.js';
+import type { TestService } from './service.js';
+import current, { type Test } from './test.js';
+import { until } from './until.js';
 
 /** A message as a server has received it. */
 export interface Received {
@@ -15,9 +17,9 @@ export interface Received {
 
 export interface MailServer {
   readonly url: string;
-  readonly received: readonly Received[];
+  readonly received: Received[];
   /** The recipients of all attempts. */
-  readonly attempts: readonly string[];
+  readonly attempts: string[];
   /** The code of SMTP for each recipient: 250 accepts. */
   code: number;
 }
@@ -57,6 +59,41 @@ export async function mailServer(t: Test, options: SMTPServerOptions = {}): Prom
   };
   return mail;
 }
+
+/** The mail servers of a file that none of its tests uses now. */
+const idle = new WeakMap<Test, MailServer[]>();
+
+/** A mail server that tests of a file use one after the other, so that their services can have the same settings. */
+async function sharedServer(): Promise<MailServer> {
+  const servers = idle.get(current) ?? [];
+  idle.set(current, servers);
+  return servers.pop() ?? mailServer(current);
+}
+
+/** Opens a service that sends messages, which is idle after the test as soon as no message waits. */
+export async function openWithMail<Opened>(
+  t: Test,
+  open: (settings: { SMTP_URL: string; MAIL_FROM: string }) => Promise<Opened>,
+  serviceOf: (opened: Opened) => TestService,
+): Promise<{ readonly mail: MailServer; readonly opened: Opened }> {
+  const mail = await sharedServer();
+  const opened = await open({ SMTP_URL: mail.url, MAIL_FROM: 'Plinth <service@example.org>' });
+  t.teardown(async () => {
+    mail.code = 250;
+    await untilSent(serviceOf(opened));
+    mail.received.length = 0;
+    mail.attempts.length = 0;
+    idle.get(current)!.push(mail);
+  });
+  return { mail, opened };
+}
+
+/** Resolves when no message and no note of a change waits. */
+export const untilSent = async ({ db }: TestService): Promise<void> => {
+  const waiting =
+    'select from plinth_mail union all select from plinth_account_log where recipient is not null';
+  await until('no message waits', async () => (await db.run(waiting, [])).length, 0);
+};
 
 /** The lines of the part with plain text. */
 function plainOf(raw: string): string {

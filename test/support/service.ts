@@ -45,6 +45,9 @@ export async function testDatabase(t: Test, empty = false): Promise<string> {
   return copyOf(t, empty ? 'template0' : TEMPLATE);
 }
 
+/** DATABASE_URL of a service in a new database to which no declarations have been applied. */
+export const UNDECLARED = 'undeclared';
+
 /** The URL of a new database to which no declarations have been applied. */
 export const undeclaredDatabase = (t: Test): Promise<string> =>
   copyOf(t, CITUS_URL === '' ? process.env.PLINTH_TEST_TEMPLATE_UNDECLARED! : TEMPLATE);
@@ -121,10 +124,9 @@ export async function testService(
   overrides: Constants = {},
   options: AppOptions = {},
 ): Promise<TestService> {
-  const isOwn = env.DATABASE_URL !== undefined || CITUS_URL !== '';
-  if (isOwn || Object.keys(overrides).length + Object.keys(options).length > 0)
-    return freshService(t, env, overrides, options);
-  const key = JSON.stringify({ ...env, COLLECTIONS: declarationsIn(env.COLLECTIONS) });
+  const isOwn = (env.DATABASE_URL ?? UNDECLARED) !== UNDECLARED || CITUS_URL !== '';
+  if (isOwn || Object.keys(options).length > 0) return freshService(t, env, overrides, options);
+  const key = keyOf(env, overrides);
   const found = await emptied(idle.get(key)?.pop());
   const running = found ?? (await openService(t, env, overrides, options));
   if (!found) await running.reset.note();
@@ -133,6 +135,10 @@ export async function testService(
   t.teardown(() => (t === current ? running.stop() : release(key, running)));
   return serviceOf(t, env, running);
 }
+
+/** Equal for the services that tests of a file can share. */
+export const keyOf = (env: Record<string, string>, overrides: Constants): string =>
+  JSON.stringify({ ...env, COLLECTIONS: declarationsIn(env.COLLECTIONS), overrides });
 
 /** The files of a folder with declarations and their content: a service reads them when it starts. */
 function declarationsIn(folder: string | undefined): readonly string[][] | undefined {
@@ -187,7 +193,10 @@ async function openService(
   overrides: Constants,
   options: AppOptions,
 ): Promise<Running> {
-  const databaseUrl = env.DATABASE_URL ?? (await testDatabase(t));
+  const databaseUrl =
+    env.DATABASE_URL === UNDECLARED
+      ? await undeclaredDatabase(t)
+      : (env.DATABASE_URL ?? (await testDatabase(t)));
   const settings = {
     ...COLLECTIONS,
     ...ENGINE,

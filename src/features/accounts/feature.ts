@@ -8,9 +8,6 @@ import type { Log } from '../../telemetry/log.js';
 import type { AccountServices } from './account-requests.js';
 import { ACCOUNTS_SETTINGS, hasMail, linkOrigin } from './settings.js';
 
-/** Requests for messages from one address. */
-const QUOTA = { requests: 30, seconds: 600 };
-
 /** Users of other issuers, and passwords that people have forgotten. */
 export default {
   errors: async () => typesIn(await import('./errors.js')),
@@ -50,7 +47,7 @@ export default {
     const { ACCOUNTS_PRUNES } = await import('./accounts-statements.js');
     const origin = linkOrigin(config)!;
     const outbox = new Outbox(db, log, await transportOf(config, log), settings, origin);
-    const limit = limitAddresses('mail', QUOTA);
+    const limit = limitAddresses('mail', { requests: settings.requestsPerAddress, seconds: 600 });
     const signInPage = auth.own && '/account';
     auth.accounts.addressPage = signInPage;
     const requirementOf = ({ name }: Resource) =>

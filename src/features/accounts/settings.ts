@@ -65,6 +65,10 @@ function readAccounts(reader: Reader) {
     signUpScopes: read<readonly string[]>('SIGN_UP_SCOPES', [], 'scopes', parseNames),
     /** For all requests to an issuer of one step of a sign-in together. */
     upstreamTimeoutMs: 10_000,
+    /** Responses of issuers in a minute that browsers bring from one address. */
+    upstreamPerAddress: 60,
+    /** Requests for messages in ten minutes from one address. */
+    requestsPerAddress: 30,
     mailPollMs: 5000,
     /** Messages and codes of one purpose for addresses that may be unknown: the oldest end, so that no request is refused for the ones of others. */
     codesMax: 20_000,

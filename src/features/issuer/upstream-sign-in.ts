@@ -25,8 +25,6 @@ const COOKIE = 'plinth_upstream';
 const LINK_COOKIE = 'plinth_link';
 /** For the sign-in at the issuer, and for the one with a password that links an account. */
 const LIFETIME_S = 15 * 60;
-/** Responses of issuers that a browser brings from one address. */
-const QUOTA = { requests: 60, seconds: 60 };
 
 /** The outcome of a step of a sign-in: a response, a user, or the sign-in page again. */
 interface Step {
@@ -88,7 +86,7 @@ export class UpstreamSignIn {
       ]),
     );
     this.#users = new IssuerUsers(db, log, settings, () => users);
-    this.#limit = limitAddresses('upstream', QUOTA);
+    this.#limit = limitAddresses('upstream', { requests: settings.upstreamPerAddress, seconds: 60 });
   }
 
   /** The buttons of a sign-in page at the path `back`, and the account that the next sign-in of this browser links. */

@@ -1,5 +1,5 @@
 import { makeKey } from '../../support/credentials.js';
-import { mailServer } from '../../support/mail-server.js';
+import { openWithMail } from '../../support/mail-server.js';
 import t, { type Test } from '../../support/test.js';
 import { until } from '../../support/until.js';
 import { authorizationServer, PASSWORD } from '../issuer/authorization-server.js';
@@ -12,9 +12,11 @@ const WRONG = { current: 'wrong', action: 'change-address', email: NEXT };
 
 /** A service that sends messages, and a person on its account page. */
 async function start(t: Test) {
-  const mail = await mailServer(t);
-  const env = { SMTP_URL: mail.url, MAIL_FROM: 'Plinth <service@example.org>' };
-  const server = await authorizationServer(t, env, { mailPollMs: 50, mailRetrySeconds: 0 });
+  const { mail, opened: server } = await openWithMail(
+    t,
+    (env) => authorizationServer(t, env, { mailPollMs: 50, mailRetrySeconds: 0, requestsPerAddress: 1000 }),
+    ({ service }) => service,
+  );
   const visitor = new Visitor(server.issuer);
   const enter = async (email: string) => {
     const page = await visitor.open('/account');
@@ -205,14 +207,13 @@ const WRITES: Readonly<
 };
 
 t.test('messages alone change the address of a user, and writes of operators', async (t) => {
-  const mail = await mailServer(t);
-  const env = {
-    SMTP_URL: mail.url,
-    MAIL_FROM: 'a@example.org',
-    AUTH: 'bearer,basic,api-key',
-    INSECURE: 'basic',
-  };
-  const { service, user, addUser } = await authorizationServer(t, env);
+  const more = { AUTH: 'bearer,basic,api-key', INSECURE: 'basic' };
+  const { mail, opened } = await openWithMail(
+    t,
+    (env) => authorizationServer(t, { ...env, ...more }, { mailPollMs: 50 }),
+    ({ service }) => service,
+  );
+  const { service, user, addUser } = opened;
   await addUser('bob@example.org', 'Bob');
   const own = { authorization: `Basic ${Buffer.from(`${user.email}:${PASSWORD}`).toString('base64')}` };
   const key = { 'x-api-key': (await makeKey(service.db, { subject: user.id, scopes: ['self'] })).key };

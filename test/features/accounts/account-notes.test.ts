@@ -3,10 +3,9 @@ import { join } from 'node:path';
 import { plinth } from '../../support/command.js';
 import { makeKey } from '../../support/credentials.js';
 import { folderOf } from '../../support/folder.js';
-import { type MailServer, mailServer } from '../../support/mail-server.js';
+import { type MailServer, openWithMail, untilSent } from '../../support/mail-server.js';
 import { type ServiceResponse, type TestService, testService } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
-import { until } from '../../support/until.js';
 import { PageVisitor } from '../pages/visitor.js';
 
 t.jobs = 3;
@@ -24,9 +23,16 @@ interface World {
 
 /** A service that sends messages, with a user. */
 async function start(t: Test, env: Record<string, string> = { AUTH: 'api-key' }): Promise<World> {
-  const mail = await mailServer(t);
-  const settings = { SMTP_URL: mail.url, MAIL_FROM: 'a@example.org', PUBLIC_URL: 'https://api.example.org' };
-  const service = await testService(t, { ...settings, ...env }, { mailPollMs: 50 });
+  const { mail, opened: service } = await openWithMail(
+    t,
+    (settings) =>
+      testService(
+        t,
+        { ...settings, PUBLIC_URL: 'https://api.example.org', ...env },
+        { mailPollMs: 50, mailRetrySeconds: 0 },
+      ),
+    (service) => service,
+  );
   const { key } = await makeKey(service.db, { subject: 'operator', scopes: ['admin'] });
   const headers = env.AUTH === 'none' ? {} : { 'x-api-key': key };
   const send: World['send'] = (method, path, body, type = 'application/json') =>
@@ -37,14 +43,7 @@ async function start(t: Test, env: Record<string, string> = { AUTH: 'api-key' })
 
 /** The subjects and recipients of all messages, when nothing waits any more. */
 async function notes({ service, mail }: World): Promise<string[]> {
-  await until(
-    'nothing waits',
-    async () => {
-      const waiting = `select from plinth_mail union all select from plinth_account_log where recipient is not null`;
-      return (await service.db.run(waiting, [])).length;
-    },
-    0,
-  );
+  await untilSent(service);
   return mail.received.map(({ to, raw }) => `${to}: ${/^Subject: (.*)$/m.exec(raw)![1]!.trim()}`);
 }
 

@@ -3,7 +3,7 @@ import { authority, withoutOpenssl } from '../../support/certificates.js';
 import { noBrowser, openPage } from '../../support/chromium.js';
 import { makeKey } from '../../support/credentials.js';
 import { folderOf } from '../../support/folder.js';
-import { type MailServer, mailServer } from '../../support/mail-server.js';
+import { type MailServer, mailServer, openWithMail } from '../../support/mail-server.js';
 import { type TestService, testService } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
 import { until } from '../../support/until.js';
@@ -16,6 +16,13 @@ const NEXT = 'another long passphrase of mine';
 const FORM = 'application/x-www-form-urlencoded';
 const basic = (password: string) => `Basic ${Buffer.from(`ann@example.org:${password}`).toString('base64')}`;
 
+const SETTINGS = {
+  AUTH: 'basic',
+  INSECURE: 'basic',
+  AUTH_FAILURES: '0',
+  PUBLIC_URL: 'https://api.example.org',
+};
+
 interface World {
   readonly service: TestService;
   readonly mail: MailServer;
@@ -27,18 +34,15 @@ interface World {
 }
 
 async function start(t: Test, env: Record<string, string> = {}, constants = {}): Promise<World> {
-  const mail = await mailServer(t);
-  const service = await testService(
+  const { mail, opened: service } = await openWithMail(
     t,
-    {
-      AUTH: 'basic',
-      INSECURE: 'basic',
-      SMTP_URL: mail.url,
-      MAIL_FROM: 'Plinth <service@example.org>',
-      PUBLIC_URL: 'https://api.example.org',
-      ...env,
-    },
-    { mailPollMs: 50, mailRetrySeconds: 0, ...constants },
+    (settings) =>
+      testService(
+        t,
+        { ...SETTINGS, ...settings, ...env },
+        { mailPollMs: 50, mailRetrySeconds: 0, requestsPerAddress: 1000, ...constants },
+      ),
+    (service) => service,
   );
   const users = service.collections.find(({ resource }) => resource.hasPasswords)!;
   const { id } = await users.create(
@@ -249,7 +253,7 @@ t.test('a password that is set by any way ends the codes', async (t) => {
 });
 
 t.test('an address of a network makes so many requests', async (t) => {
-  const { ask } = await start(t);
+  const { ask } = await start(t, {}, { requestsPerAddress: 30 });
   const statuses: number[] = [];
   for (let count = 0; count < 32; count++) statuses.push((await ask(`${count}@example.org`)).status);
   t.same([...new Set(statuses)], [202, 429]);
@@ -277,13 +281,7 @@ t.test('another process sends what an ended one has not', async (t) => {
   await ask('ann@example.org');
   await until('an attempt', () => mail.attempts.length > 0);
   mail.code = 250;
-  const settings = {
-    AUTH: 'basic',
-    INSECURE: 'basic',
-    SMTP_URL: mail.url,
-    MAIL_FROM: 'a@example.org',
-    PUBLIC_URL: 'https://api.example.org',
-  };
+  const settings = { ...SETTINGS, SMTP_URL: mail.url, MAIL_FROM: 'a@example.org' };
   await service.db.run('update plinth_mail set next_at = now()', []);
   await testService(t, { ...settings, DATABASE_URL: service.databaseUrl }, { mailPollMs: 50 });
   await messageAt(mail, 0);
@@ -297,6 +295,7 @@ t.test('by TLS from the start, and by STARTTLS', { skip: withoutOpenssl }, async
     const { ask, service } = await start(t, { SMTP_URL: tls.url });
     await ask('ann@example.org');
     await until('an attempt fails', () => /certificate/.test(service.logged.join('\n')));
+    await service.db.run('delete from plinth_mail', []);
     t.equal(tls.received.length, 0, 'no message to a server with an unknown certificate');
   }
 });

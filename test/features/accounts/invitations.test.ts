@@ -2,15 +2,10 @@ import { noBrowser, openPage } from '../../support/chromium.js';
 import { declare } from '../../support/collections.js';
 import { makeKey } from '../../support/credentials.js';
 import { folderOf } from '../../support/folder.js';
-import { type MailServer, mailServer } from '../../support/mail-server.js';
+import { type MailServer, openWithMail } from '../../support/mail-server.js';
 import { checkPage } from '../../support/page-checks.js';
 import { declarationsUnder } from '../../support/page-commands.js';
-import {
-  type ServiceResponse,
-  type TestService,
-  testService,
-  undeclaredDatabase,
-} from '../../support/service.js';
+import { type ServiceResponse, type TestService, testService, UNDECLARED } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
 import { until } from '../../support/until.js';
 import { authorizationServer, PASSWORD } from '../issuer/authorization-server.js';
@@ -51,20 +46,21 @@ const FILES = { ...declarationsUnder(RECIPES, 'Begin'), ...declarationsUnder(REC
 
 /** The service of the recipe for teams, which sends messages. */
 async function start(t: Test, env: Record<string, string> = {}, files: object = FILES): Promise<World> {
-  const mail = await mailServer(t);
-  const service = await testService(
+  const settings = {
+    AUTH: 'basic,api-key',
+    INSECURE: 'basic',
+    AUTH_FAILURES: '0',
+    PUBLIC_URL: 'https://api.example.org',
+  };
+  const { mail, opened: service } = await openWithMail(
     t,
-    {
-      COLLECTIONS: declare(t, { ...files }),
-      DATABASE_URL: await undeclaredDatabase(t),
-      AUTH: 'basic,api-key',
-      INSECURE: 'basic',
-      SMTP_URL: mail.url,
-      MAIL_FROM: 'Plinth <service@example.org>',
-      PUBLIC_URL: 'https://api.example.org',
-      ...env,
-    },
-    { mailPollMs: 50, mailRetrySeconds: 0 },
+    (of) =>
+      testService(
+        t,
+        { COLLECTIONS: declare(t, { ...files }), DATABASE_URL: UNDECLARED, ...settings, ...of, ...env },
+        { mailPollMs: 50, mailRetrySeconds: 0, requestsPerAddress: 1000 },
+      ),
+    (service) => service,
   );
   const as =
     (headers: object): Call =>
@@ -579,18 +575,17 @@ const VIEWS = [{ width: 1280 }, { width: 390 }];
 
 for (const javaScriptEnabled of [true, false])
   t.test(`in a browser, ${javaScriptEnabled ? 'with' : 'without'} script`, { skip: noBrowser }, async (t) => {
-    const mail = await mailServer(t);
-    const { service, issuer, user, addUser } = await authorizationServer(
+    const settings = {
+      COLLECTIONS: declare(t, FILES),
+      DATABASE_URL: UNDECLARED,
+      AUTH: 'bearer,api-key',
+    };
+    const { mail, opened } = await openWithMail(
       t,
-      {
-        COLLECTIONS: declare(t, FILES),
-        DATABASE_URL: await undeclaredDatabase(t),
-        AUTH: 'bearer,api-key',
-        SMTP_URL: mail.url,
-        MAIL_FROM: 'Plinth <service@example.org>',
-      },
-      { mailPollMs: 50 },
+      (of) => authorizationServer(t, { ...settings, ...of }, { mailPollMs: 50 }),
+      ({ service }) => service,
     );
+    const { service, issuer, user, addUser } = opened;
     const { key } = await makeKey(service.db, { subject: user.id, scopes: ['self'] });
     const send = async (path: string, body: object) =>
       (await service.send('POST', path, { body, headers: { 'x-api-key': key } })).json.id as string;

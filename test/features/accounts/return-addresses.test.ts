@@ -1,3 +1,4 @@
+import { untilSent } from '../../support/mail-server.js';
 import t, { type Test } from '../../support/test.js';
 import { until } from '../../support/until.js';
 import {
@@ -12,7 +13,11 @@ t.jobs = 3;
 
 const ADA = 'ada@example.org';
 const SETTINGS = { MAIL: 'log', SIGN_UP: 'open' };
-const start = (t: Test) => authorizationServer(t, SETTINGS, { mailPollMs: 50 });
+async function start(t: Test): Promise<AuthorizationServer> {
+  const server = await authorizationServer(t, SETTINGS, { mailPollMs: 50, requestsPerAddress: 1000 });
+  t.teardown(() => untilSent(server.service));
+  return server;
+}
 
 /** The path of the link in a message to an address. */
 async function linkTo({ service, issuer }: AuthorizationServer, email: string): Promise<string> {

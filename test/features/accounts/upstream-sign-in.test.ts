@@ -326,7 +326,8 @@ t.test('a subject of one issuer is another person at another issuer', async (t) 
 });
 
 t.test('too many steps are 429', async (t) => {
-  const world = await startWorld(t, upstream, { USERS_FROM_ISSUER: 'create' });
+  const env = { USERS_FROM_ISSUER: 'create' };
+  const world = await startWorld(t, upstream, env, undefined, { upstreamPerAddress: 60 });
   const { visitor, page } = await world.open();
   let last = 0;
   for (let step = 0; step < 61; step++) last = (await visitor.open(`${page.url}?upstream=work-login`)).status;

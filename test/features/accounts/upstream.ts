@@ -77,7 +77,8 @@ export async function startWorld(
   name?: string,
   constants: Constants = {},
 ): Promise<World> {
-  const server = await authorizationServer(t, { ...settingsFor(upstream.url, name), ...env }, constants);
+  const settings = { ...settingsFor(upstream.url, name), SIGN_INS_PER_ADDRESS: '0', ...env };
+  const server = await authorizationServer(t, settings, { upstreamPerAddress: 1000, ...constants });
   const { config } = await server.register({
     scopes: ['self'],
     redirect_uris: [REDIRECT],

@@ -2,7 +2,7 @@ import { MAX_RELATED } from '../../../src/features/api-docs/filter-parameters.js
 import type { JsonObject } from '../../../src/json.js';
 import { declare } from '../../support/collections.js';
 import { makeKey } from '../../support/credentials.js';
-import { type TestService, testService, undeclaredDatabase } from '../../support/service.js';
+import { type TestService, testService, UNDECLARED } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
 import { words } from '../../support/words.js';
 
@@ -84,7 +84,7 @@ function valuesFor({ type, format, items, minItems }: JsonObject): string[] {
 const open = async (t: Test, declarations: Readonly<Record<string, unknown>>, env: object = {}) =>
   testService(t, {
     COLLECTIONS: declare(t, declarations as never),
-    DATABASE_URL: await undeclaredDatabase(t),
+    DATABASE_URL: UNDECLARED,
     ...env,
   });
 

@@ -1,7 +1,7 @@
 import * as client from 'openid-client';
 import { type ClientFields, createClient } from '../../../src/features/issuer/clients.js';
 import { claimPort } from '../../support/claimed-port.js';
-import { type TestService, testService } from '../../support/service.js';
+import { keyOf, type TestService, testService } from '../../support/service.js';
 import type { Constants } from '../../support/settings.js';
 import current, { type Test } from '../../support/test.js';
 import { type Page, Visitor } from './visitor.js';
@@ -60,24 +60,25 @@ export async function authorizationServer(
   return { service, issuer, user, addUser, register };
 }
 
-/** The ports that each file has claimed, and that none of its tests uses now. */
-const free = new WeakMap<Test, number[]>();
+/** The ports that each file has claimed, and that none of its tests uses now, by the settings of their services. */
+const free = new WeakMap<Test, Map<string, number[]>>();
 
 /**
- * The issuer's name contains the port, so it is chosen first. Tests of a file without settings of their own have one port,
- * and therefore one service, one after the other.
+ * The issuer's name contains the port, so it is chosen first. Tests of a file with the same settings have one port, and
+ * therefore one service, one after the other.
  */
 async function startOnClaimedPort(t: Test, host: string, env: Record<string, string>, constants: Constants) {
-  const isOwn = Object.keys(env).length + Object.keys(constants).length > 0;
-  const port = env.PORT ?? (isOwn ? await claimPort(t) : await sharedPort(t));
+  const port = env.PORT ?? (await sharedPort(t, keyOf({ ...env, host }, constants)));
   const issuer = `http://${host}:${port}`;
   const settings = { AUTH: 'bearer', AUTH_SERVER: 'on', PORT: String(port), PUBLIC_URL: issuer };
   return { service: await testService(t, { ...settings, ...env }, constants), issuer };
 }
 
-async function sharedPort(t: Test): Promise<number> {
-  const ports = free.get(current) ?? [];
-  free.set(current, ports);
+async function sharedPort(t: Test, settings: string): Promise<number> {
+  const ofFile = free.get(current) ?? new Map<string, number[]>();
+  free.set(current, ofFile);
+  const ports = ofFile.get(settings) ?? [];
+  ofFile.set(settings, ports);
   const port = ports.pop() ?? (await claimPort(current));
   t.teardown(() => ports.push(port));
   return port;

@@ -4,7 +4,7 @@ import { Secret, TOTP } from 'otpauth';
 import { setUserScopes } from '../../../src/auth/user-scopes.js';
 import { noBrowser, openPage } from '../../support/chromium.js';
 import { plinth } from '../../support/command.js';
-import { mailServer } from '../../support/mail-server.js';
+import { openWithMail } from '../../support/mail-server.js';
 import { checkPage } from '../../support/page-checks.js';
 import { mockLimits } from '../../support/pause.js';
 import { testService } from '../../support/service.js';
@@ -402,9 +402,11 @@ t.test('guesses of codes are limited by user and address, with Retry-After', asy
 });
 
 t.test('a user is notified by mail of changes and of a recovery code that was used', async (t) => {
-  const mail = await mailServer(t);
-  const settings = { SMTP_URL: mail.url, MAIL_FROM: 'service@example.org' };
-  const on = await authorizationServer(t, settings, { mailPollMs: 50 });
+  const { mail, opened: on } = await openWithMail(
+    t,
+    (settings) => authorizationServer(t, settings, { mailPollMs: 50 }),
+    ({ service }) => service,
+  );
   const { codes } = await enrol(on.user, on);
   await until('the first message', () => mail.received.length, 1);
   t.match(mail.received[0], { to: on.user.email, text: /authenticator app/ });

@@ -9,7 +9,7 @@ import { plinth } from '../../support/command.js';
 import { makeKey } from '../../support/credentials.js';
 import { folderOf } from '../../support/folder.js';
 import { declarationsUnder } from '../../support/page-commands.js';
-import { undeclaredDatabase } from '../../support/service.js';
+import { UNDECLARED, undeclaredDatabase } from '../../support/service.js';
 import type { Test } from '../../support/test.js';
 import { words } from '../../support/words.js';
 import { authorizationServer, PASSWORD } from '../issuer/authorization-server.js';
@@ -96,11 +96,9 @@ export async function recipes(t: Test, env: Record<string, string> = {}) {
     ...files,
     'issues.json': { ...issues, properties: { ...issues.properties, dueOn } },
   };
-  const own = await office(
-    t,
-    { COLLECTIONS: declare(t, collections), DATABASE_URL: await undeclaredDatabase(t), ...env },
-    ['self'],
-  );
+  const own = await office(t, { COLLECTIONS: declare(t, collections), DATABASE_URL: UNDECLARED, ...env }, [
+    'self',
+  ]);
   return own;
 }
 

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../../src/json.js';
 import { declare } from '../../support/collections.js';
 import { plinth } from '../../support/command.js';
 import { folderOf } from '../../support/folder.js';
-import { testService, undeclaredDatabase } from '../../support/service.js';
+import { testService, UNDECLARED } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
 
 const ids = (to: string, onDelete: string) => ({
@@ -34,7 +34,7 @@ async function target(t: Test) {
   const collections = declare(t, COLLECTIONS);
   const service = await testService(t, {
     COLLECTIONS: collections,
-    DATABASE_URL: await undeclaredDatabase(t),
+    DATABASE_URL: UNDECLARED,
   });
   const env = { DATABASE_URL: service.databaseUrl, COLLECTIONS: collections };
   return {
