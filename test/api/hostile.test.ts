@@ -173,7 +173,8 @@ t.test('U+0000 and lone surrogates, anywhere', async (t) => {
         `{"email":"${email}","name":"a","password":"12345678${text}"}`,
         `{"email":"${email}","name":"a","id":"${text}"}`,
       ];
-      const ways = writes(id).filter(([, , type]) => type !== JSON_PATCH);
+      const all = writes(id).filter(([, , type]) => type !== JSON_PATCH);
+      const ways = text === escapes[0] ? all : all.slice(0, 1);
       for (const body of records)
         for (const [method, path, type] of ways)
           isInvalid(t, await send(method, path, { body, type }), `${method} ${type} ${body}`);
@@ -327,7 +328,7 @@ t.test('ids of a wrong form are absent records', async (t) => {
   ];
   await unharmed(t, service, async () => {
     for (const name of COLLECTIONS)
-      for (const id of ids) {
+      for (const id of name === 'users' ? ids : ids.slice(0, 10)) {
         const path = `/${name}/${id}`;
         const says = `${name} ${id.slice(0, 50)}`;
         const body = { ...newUser(), userId: ABSENT };

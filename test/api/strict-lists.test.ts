@@ -60,9 +60,10 @@ const INVALID: readonly (readonly [string, string])[] = [
 t.test('an invalid value in a strict list of version 1 is 400, and its name is in the error', async (t) => {
   const { send } = await service(t);
   const owner = (await send('POST', '/owners', { body: {} })).json.id;
+  const forms = ['application/json', 'text/csv', 'text/html'];
   for (const path of ['/things', '/api/v1/sheets', `/owners/${owner}/sheets`])
     for (const [query, parameter] of INVALID)
-      for (const accept of ['application/json', 'text/csv', 'text/html'])
+      for (const accept of path === '/things' ? forms : forms.slice(0, 1))
         t.match(
           await send('GET', `${path}?${query}`, { headers: { accept } }),
           {

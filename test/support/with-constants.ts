@@ -1,6 +1,7 @@
 import { FEATURES } from '../../src/features.js';
+import './hash-cost.js';
 
-/** The service as a program with other constants, which PLINTH_TEST_CONSTANTS has as JSON. */
+/** The service as a program with other constants, which PLINTH_TEST_CONSTANTS has as JSON, and hashes that cost little. */
 const constants = JSON.parse(process.env.PLINTH_TEST_CONSTANTS!) as Record<string, unknown>;
 
 for (const { settings } of FEATURES) {
