@@ -2,7 +2,7 @@ import http from 'node:http';
 import { fill } from '../../bench/harness/data.js';
 import { unavailable } from '../../src/errors/service-errors.js';
 import { type Route, requiring } from '../../src/http/router.js';
-import { connected } from '../support/connected.js';
+import { connected, untilResponses } from '../support/connected.js';
 import { GET } from '../support/overload.js';
 import { type TestService, testDatabase, testService } from '../support/service.js';
 import { sqlOf } from '../support/sql.js';
@@ -158,11 +158,7 @@ t.test('a 503 of a queue affects no other request, also on its connection', asyn
     socket.on('data', () => responses() < rounds && send());
     send();
   }
-  await until(
-    'each has all responses',
-    () => proxy.map(({ responses }) => responses()),
-    (seen) => seen.every((count) => count === rounds),
-  );
+  await untilResponses(proxy, rounds);
   const statuses = proxy.flatMap(({ text }, at) =>
     [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status], index) =>
       (index + at) % 2 === 0 ? `full: ${status}` : `read: ${status}`,

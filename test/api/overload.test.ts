@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { connected } from '../support/connected.js';
+import { connected, untilResponses } from '../support/connected.js';
 import { GET, gate } from '../support/overload.js';
 import { testService } from '../support/service.js';
 import t from '../support/test.js';
@@ -66,11 +66,7 @@ t.test('clients that retry after a 503 all get a response, served when there is 
   const clients = await Promise.all(Array.from({ length: 150 }, () => connected(t, service)));
   for (let round = 1; round <= 3; round++) {
     for (const { socket } of clients) socket.write(GET('/users/1'));
-    await until(
-      'each has a response',
-      () => clients.map(({ responses }) => responses()),
-      (seen) => seen.every((count) => count === round),
-    );
+    await untilResponses(clients, round);
   }
   t.ok(clients.every(({ text }) => text.split('HTTP/1.1 503').length === 4));
   held.open();
@@ -87,11 +83,7 @@ t.test('so are those whose 503 came from further on', async (t) => {
   const clients = await Promise.all(Array.from({ length: 60 }, () => connected(t, service)));
   for (let round = 1; round <= 4; round++) {
     for (const { socket } of clients) socket.write(GET('/users/1'));
-    await until(
-      'each has a response',
-      () => clients.map(({ responses }) => responses()),
-      (seen) => seen.every((count) => count === round),
-    );
+    await untilResponses(clients, round);
   }
   t.ok(clients.every(({ text }) => text.split('HTTP/1.1 503').length === 5));
 });
@@ -131,11 +123,7 @@ t.test('refusals beyond the rate are sent in their turn, each before the next re
   const post = 'POST /users HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}';
   for (const { socket } of clients) socket.write(post + GET('/healthz'));
   for (const { socket } of leaving) socket.destroy();
-  await until(
-    'each client that stays has both responses',
-    () => staying.map(({ responses }) => responses()),
-    (seen) => seen.every((count) => count === 2),
-  );
+  await untilResponses(staying, 2);
   const statuses = staying.map(({ text }) =>
     [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status),
   );

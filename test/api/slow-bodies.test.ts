@@ -68,11 +68,7 @@ t.test('what the header fields show is refused before the body', async (t) => {
     const head = `POST /items HTTP/1.1\r\n${JSON_FIELDS}${madeUp(fields)}Content-Length: ${length}\r\n\r\n`;
     const client = await connected(t, service);
     client.socket.write(head);
-    await until(
-      `${says}: a response`,
-      () => client.text,
-      (seen) => seen.startsWith(`HTTP/1.1 ${status} `),
-    );
+    await client.responded(`${says}: a response`, status);
   }
 });
 
@@ -83,11 +79,7 @@ t.test('a locked address: 429 before the body', async (t) => {
   client.socket.write(
     `POST /items HTTP/1.1\r\n${JSON_FIELDS}${madeUp({ 'x-key-id': 'a' })}Content-Length: ${LARGE}\r\n\r\n`,
   );
-  await until(
-    'a response',
-    () => client.text,
-    (seen) => seen.startsWith('HTTP/1.1 429 '),
-  );
+  await client.responded('a response', 429);
 });
 
 /** Sends all but the last byte of a body, and gives the whole. */
@@ -116,26 +108,14 @@ t.test('incomplete bodies of one address have a share of BODY_BYTES, those of ot
   const others = begin(other, 4000);
   await service.send('GET', '/healthz');
   other.socket.write(others.slice(-1));
-  await until(
-    'another address has its own',
-    () => other.text,
-    (seen) => seen.startsWith('HTTP/1.1 201 '),
-  );
+  await other.responded('another address has its own', 201);
   first.socket.write(body.slice(-1));
-  await until(
-    'the first is complete',
-    () => first.text,
-    (seen) => seen.startsWith('HTTP/1.1 201 '),
-  );
+  await first.responded('the first is complete', 201);
   const next = await connected(t, service);
   const again = begin(next, 4000);
   await service.send('GET', '/healthz');
   next.socket.write(again.slice(-1));
-  await until(
-    'its share is free again',
-    () => next.text,
-    (seen) => seen.startsWith('HTTP/1.1 201 '),
-  );
+  await next.responded('its share is free again', 201);
 });
 
 t.test('behind a trusted proxy the share is of the real address, and of IPv6 of the /64', async (t) => {
@@ -147,20 +127,12 @@ t.test('behind a trusted proxy the share is of the real address, and of IPv6 of 
   await service.send('GET', '/healthz');
   const surplus = await connected(t, service);
   begin(surplus, 1000, from('2001:db8::2'));
-  await until(
-    'the share is used up',
-    () => surplus.text,
-    (seen) => seen.startsWith('HTTP/1.1 429 '),
-  );
+  await surplus.responded('the share is used up', 429);
   const other = await connected(t, service);
   const body = begin(other, 4000, from('2001:db8:0:1::1'));
   await service.send('GET', '/healthz');
   other.socket.write(body.slice(-1));
-  await until(
-    'another network has its own',
-    () => other.text,
-    (seen) => seen.startsWith('HTTP/1.1 201 '),
-  );
+  await other.responded('another network has its own', 201);
 });
 
 /** Bytes of the objects of this process that are in use. */
@@ -241,9 +213,5 @@ t.test('a body that is steady is served', async (t) => {
     t.match(silent.text, /^HTTP\/1\.1 408 /);
   }
   steady.socket.write(body.slice(-(body.length % PART)));
-  await until(
-    'it is served',
-    () => steady.text,
-    (seen) => seen.startsWith('HTTP/1.1 201 '),
-  );
+  await steady.responded('it is served', 201);
 });

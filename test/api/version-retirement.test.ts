@@ -50,6 +50,12 @@ t.test('the successor of version 1 is version 2', async (t) => {
   t.notMatch(headers.link, 'successor-version');
 });
 
+t.test('a version whose deprecation has not begun says nothing of its sunset', async (t) => {
+  const { send } = await freshService(t, { V1_DEPRECATION: '2998-01-01T00:00:00Z', V1_SUNSET: FUTURE });
+  const { status, headers } = await send('GET', '/items');
+  t.same([status, headers.deprecation, headers.sunset], [200, undefined, undefined]);
+});
+
 t.test('health, metrics and explanations of errors respond after the sunset', async (t) => {
   const gone = await freshService(t, { V1_SUNSET: PAST });
   t.equal((await gone.send('GET', '/items')).status, 410);

@@ -22,81 +22,39 @@ const MAX_REFUSED = 10;
 
 interface Fault {
   readonly says: string;
+  readonly begins: (scene: Scene) => unknown;
+  /** Puts it right again. When it resolves, the database can be used. */
+  readonly ends: (scene: Scene) => unknown;
   readonly timeoutMs?: number;
-  /** Whether the service recovers before a request that lost its connection has reached the time limit. */
-  readonly isBrief?: boolean;
-  /** Does it, and puts it right again: `back` is called at the moment from which the database could be used. */
-  readonly happens: (scene: Scene, back: () => void) => Promise<void>;
+  /** Of a fault that ends before a request that lost its connection reaches the time limit: resolves when it may end. */
+  readonly brief?: (scene: Scene) => Promise<unknown>;
 }
 
 interface Scene {
   readonly victim: Victim;
   readonly proxy: Network;
-  readonly ledger: Ledger;
-  /** Resolves when a client was refused since the fault began, and all that was in flight at the call has a response. */
-  readonly refused: () => Promise<unknown>;
 }
 
 const FAULTS: readonly Fault[] = [
-  {
-    says: 'restarted',
-    happens: async ({ victim, refused }, back) => {
-      await victim.stop();
-      await refused();
-      await victim.start();
-      back();
-    },
-  },
-  {
-    says: 'killed',
-    happens: async ({ victim, refused }, back) => {
-      await victim.kill();
-      await refused();
-      await victim.start();
-      back();
-    },
-  },
+  { says: 'restarted', begins: ({ victim }) => victim.stop(), ends: ({ victim }) => victim.start() },
+  { says: 'killed', begins: ({ victim }) => victim.kill(), ends: ({ victim }) => victim.start() },
   {
     says: 'frozen for longer than the time limit',
-    happens: async ({ victim, refused }, back) => {
-      victim.freeze();
-      await refused();
-      victim.thaw();
-      back();
-    },
+    begins: ({ victim }) => victim.freeze(),
+    ends: ({ victim }) => victim.thaw(),
   },
-  {
-    says: 'cut off by resets',
-    happens: async ({ proxy, refused }, back) => {
-      proxy.reset();
-      await refused();
-      await proxy.restore();
-      back();
-    },
-  },
+  { says: 'cut off by resets', begins: ({ proxy }) => proxy.reset(), ends: ({ proxy }) => proxy.restore() },
   {
     says: 'cut off in silence for longer than the time limit',
-    happens: async ({ proxy, refused }, back) => {
-      proxy.swallow();
-      await refused();
-      await proxy.restore();
-      back();
-    },
+    begins: ({ proxy }) => proxy.swallow(),
+    ends: ({ proxy }) => proxy.restore(),
   },
   {
     says: 'cut off in silence for a moment of the time limit',
+    begins: ({ proxy }) => proxy.swallow(),
+    ends: ({ proxy }) => proxy.restore(),
     timeoutMs: 8000,
-    isBrief: true,
-    happens: async ({ proxy }, back) => {
-      proxy.swallow();
-      await untilAtLeast(
-        'the service opens other connections in vain, again and again',
-        () => proxy.swallowed(),
-        4,
-      );
-      await proxy.restore();
-      back();
-    },
+    brief: ({ proxy }) => untilAtLeast('the service opens connections in vain', () => proxy.swallowed(), 4),
   },
 ];
 
@@ -106,7 +64,7 @@ for (const transport of TRANSPORTS) victims.set(transport, await testPostgres(t,
 const transportsOf = (fault: number) => (isThorough ? TRANSPORTS : [TRANSPORTS[fault % TRANSPORTS.length]!]);
 const CASES = FAULTS.flatMap((fault, at) => transportsOf(at).map((transport) => ({ ...fault, transport })));
 
-for (const { says, happens, timeoutMs = TIMEOUT_MS, isBrief = false, transport } of CASES) {
+for (const { says, begins, ends, timeoutMs = TIMEOUT_MS, brief, transport } of CASES) {
   const victim = victims.get(transport)!;
   t.test(`a database that is ${says} (${transport}): 503, and no write is lost or done twice`, async (t) => {
     const proxy = await testProxy(t, await victim.database());
@@ -119,20 +77,22 @@ for (const { says, happens, timeoutMs = TIMEOUT_MS, isBrief = false, transport }
     const ledger = await startLedger(t, url);
     await untilAtLeast('the load runs', () => ledger.statuses.get(201) ?? 0, ENOUGH);
     const before = refusals(ledger);
+    // A client was refused since the fault began, and all that was in flight at the call has a response.
     const refused = async () => {
       const inFlight = ledger.inFlight();
       await untilAtLeast('clients are refused', () => refusals(ledger), before + 1);
       // While the fault lasts: no request waits for its end.
       await until('all have a response', inFlight, (count) => count === 0);
     };
-    let recovery = stopwatch();
-    await happens({ victim, proxy, ledger, refused }, () => {
-      recovery = stopwatch();
-    });
-    const refusedAfter = isBrief ? 0 : await writes(url);
-    const probes = isBrief ? await probesUntilOneWrites(url) : [];
+    const scene = { victim, proxy };
+    await begins(scene);
+    await (brief?.(scene) ?? refused());
+    await ends(scene);
+    const recovery = stopwatch();
+    const refusedAfter = brief ? 0 : await writes(url);
+    const probes = brief ? await probesUntilOneWrites(url) : [];
     const recoveredMs = recovery();
-    if (isBrief) t.equal(refusals(ledger), before, 'it recovers before the time limit of what was cut off');
+    if (brief) t.equal(refusals(ledger), before, 'it recovers before the time limit of what was cut off');
     await untilAtLeast('clients were refused', () => refusals(ledger), before + 1);
     await until('the load goes on', more(ledger, ENOUGH));
     await Promise.all(probes);
@@ -142,7 +102,7 @@ for (const { says, happens, timeoutMs = TIMEOUT_MS, isBrief = false, transport }
     t.comment(
       `recovered in ${recoveredMs.toFixed()} ms, slowest ${ledger.slowestMs.toFixed()} ms; ${counts}`,
     );
-    if (!isBrief)
+    if (!brief)
       t.ok(refusedAfter <= MAX_REFUSED, `it recovered after ${refusedAfter} further requests were refused`);
     t.strictSame([...ledger.faults], [], 'and got a response that says what to do');
     t.strictSame(await ledger.compare(), [], 'what was confirmed is there once');

@@ -120,6 +120,16 @@ interface Row {
   readonly allow?: string;
 }
 
+/** The server must end the connection, having said so. */
+const CLOSES = { closes: true } as const;
+
+const refusal = (
+  says: string,
+  bytes: Row['bytes'],
+  status: number,
+  more: Pick<Row, 'closes' | 'allow'> = {},
+): Row => ({ says, bytes, status, ...more });
+
 const get = (target: string, fields = HOST, version = 'HTTP/1.1') =>
   `GET ${target} ${version}\r\n${fields}\r\n`;
 const method = (name: string, target = '/users') => `${name} ${target} HTTP/1.1\r\n${HOST}\r\n`;
@@ -130,149 +140,119 @@ const manyFields = (bytes: number) => `${HOST}${`X-Long: ${'a'.repeat(500)}\r\n`
 
 const refused: Row[] = [
   // Host: RFC 9112 section 3.2
-  { says: 'no Host', bytes: get('/users', ''), status: 400 },
-  { says: 'Host twice', bytes: get('/users', `${HOST}${HOST}`), status: 400 },
-  { says: 'Host twice in another case', bytes: get('/users', `${HOST}hOST: plinth.test\r\n`), status: 400 },
-  { says: 'empty Host', bytes: get('/users', 'Host:\r\n'), status: 400 },
+  refusal('no Host', get('/users', ''), 400),
+  refusal('Host twice', get('/users', `${HOST}${HOST}`), 400),
+  refusal('Host twice in another case', get('/users', `${HOST}hOST: plinth.test\r\n`), 400),
+  refusal('empty Host', get('/users', 'Host:\r\n'), 400),
   ...['a b', 'a/b', 'user@a', 'a:b', 'a:1:2', '[::1', 'a, b', 'http://a', 'a?b', 'a#b', 'a\\b', '"a"'].map(
-    (host): Row => ({ says: `Host ${host}`, bytes: get('/users', `Host: ${host}\r\n`), status: 400 }),
+    (host) => refusal(`Host ${host}`, get('/users', `Host: ${host}\r\n`), 400),
   ),
-  { says: 'HTTP/1.0 with a malformed Host', bytes: get('/users', 'Host: a b\r\n', 'HTTP/1.0'), status: 400 },
+  refusal('HTTP/1.0 with a malformed Host', get('/users', 'Host: a b\r\n', 'HTTP/1.0'), 400),
 
   // The target: RFC 9112 section 3.2
-  { says: 'GET *', bytes: get('*'), status: 400 },
-  { says: 'absolute-form without a host', bytes: get('http:///users'), status: 400 },
-  { says: 'absolute-form of another scheme', bytes: get('ftp://plinth.test/users'), status: 400 },
-  { says: 'absolute-form with user information', bytes: get('http://a@plinth.test/users'), status: 400 },
-  { says: 'a fragment', bytes: get('/users#top'), status: 400 },
-  { says: 'a space in the target', bytes: get('/us ers'), status: 400, closes: true },
-  { says: 'no slash at the start', bytes: get('users'), status: 400, closes: true },
-  { says: 'raw UTF-8 in the target', bytes: Buffer.from(get('/é')), status: 400, closes: true },
-  { says: 'a target of 9 KB', bytes: get(`/${'a'.repeat(9000)}`), status: 414 },
-  { says: 'a query of 9 KB', bytes: get(`/items?search=${'a'.repeat(9000)}`), status: 414 },
-  { says: 'a target of 30 KB', bytes: get(`/${'a'.repeat(30_000)}`), status: 414 },
-  { says: 'a target of 60 KB', bytes: get(`/${'a'.repeat(60_000)}`), status: 414, closes: true },
+  refusal('GET *', get('*'), 400),
+  refusal('absolute-form without a host', get('http:///users'), 400),
+  refusal('absolute-form of another scheme', get('ftp://plinth.test/users'), 400),
+  refusal('absolute-form with user information', get('http://a@plinth.test/users'), 400),
+  refusal('a fragment', get('/users#top'), 400),
+  refusal('a space in the target', get('/us ers'), 400, CLOSES),
+  refusal('no slash at the start', get('users'), 400, CLOSES),
+  refusal('raw UTF-8 in the target', Buffer.from(get('/é')), 400, CLOSES),
+  refusal('a target of 9 KB', get(`/${'a'.repeat(9000)}`), 414),
+  refusal('a query of 9 KB', get(`/items?search=${'a'.repeat(9000)}`), 414),
+  refusal('a target of 30 KB', get(`/${'a'.repeat(30_000)}`), 414),
+  refusal('a target of 60 KB', get(`/${'a'.repeat(60_000)}`), 414, CLOSES),
 
   // Methods: RFC 9110 section 9
-  ...['FOO', 'get', 'PROPFIND', 'GETX', 'PUTT', 'M-SEARCH', 'X'].map(
-    (name): Row => ({ says: `method ${name}`, bytes: method(name), status: 501 }),
+  ...['FOO', 'get', 'PROPFIND', 'GETX', 'PUTT', 'M-SEARCH', 'X'].map((name) =>
+    refusal(`method ${name}`, method(name), 501),
   ),
-  { says: 'an unknown method with a long target', bytes: method('FOO', `/${'a'.repeat(2000)}`), status: 501 },
-  { says: 'TRACE', bytes: method('TRACE'), status: 405, allow: 'GET, HEAD, QUERY, POST, OPTIONS' },
-  { says: 'CONNECT', bytes: method('CONNECT', 'a.test:443'), status: 405, closes: true, allow: ALL },
+  refusal('an unknown method with a long target', method('FOO', `/${'a'.repeat(2000)}`), 501),
+  refusal('TRACE', method('TRACE'), 405, { allow: 'GET, HEAD, QUERY, POST, OPTIONS' }),
+  refusal('CONNECT', method('CONNECT', 'a.test:443'), 405, { ...CLOSES, allow: ALL }),
 
   // Messages that are no HTTP/1.1.
-  { says: 'a TLS hello', bytes: Buffer.from('16030100a5010000a10303', 'hex'), status: 400, closes: true },
-  { says: 'garbage', bytes: '\0\0\0\0\r\n\r\n', status: 400, closes: true },
-  { says: 'words', bytes: 'hello there, server\r\n\r\n', status: 400, closes: true },
-  { says: 'a half known method and garbage', bytes: 'GE\x16\r\n\r\n', status: 400, closes: true },
-  { says: 'HTTP/0.9', bytes: 'GET /users\r\n\r\n', status: 505 },
-  { says: 'HTTP/2.0', bytes: get('/users', HOST, 'HTTP/2.0'), status: 505 },
-  { says: 'HTTP/3.0', bytes: get('/users', HOST, 'HTTP/3.0'), status: 505, closes: true },
-  { says: 'HTTP/2 preface', bytes: 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', status: 400, closes: true },
-  { says: 'another protocol', bytes: get('/users', HOST, 'ICAP/1.0'), status: 400, closes: true },
-  { says: 'bare line feeds', bytes: `GET /users HTTP/1.1\nHost: a\n\n`, status: 400, closes: true },
+  refusal('a TLS hello', Buffer.from('16030100a5010000a10303', 'hex'), 400, CLOSES),
+  refusal('garbage', '\0\0\0\0\r\n\r\n', 400, CLOSES),
+  refusal('words', 'hello there, server\r\n\r\n', 400, CLOSES),
+  refusal('a half known method and garbage', 'GE\x16\r\n\r\n', 400, CLOSES),
+  refusal('HTTP/0.9', 'GET /users\r\n\r\n', 505),
+  refusal('HTTP/2.0', get('/users', HOST, 'HTTP/2.0'), 505),
+  refusal('HTTP/3.0', get('/users', HOST, 'HTTP/3.0'), 505, CLOSES),
+  refusal('HTTP/2 preface', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 400, CLOSES),
+  refusal('another protocol', get('/users', HOST, 'ICAP/1.0'), 400, CLOSES),
+  refusal('bare line feeds', `GET /users HTTP/1.1\nHost: a\n\n`, 400, CLOSES),
 
   // Header fields: RFC 9112 section 5
-  { says: 'a space before the colon', bytes: get('/users', `${HOST}X : a\r\n`), status: 400, closes: true },
-  { says: 'obs-fold', bytes: get('/users', `${HOST}X: a\r\n b\r\n`), status: 400, closes: true },
-  { says: 'a fold in the first field', bytes: get('/users', ` X: a\r\n${HOST}`), status: 400, closes: true },
-  { says: 'a bare CR', bytes: get('/users', `${HOST}X: a\rb\r\n`), status: 400, closes: true },
-  { says: 'NUL in a field', bytes: get('/users', `${HOST}X: a\0b\r\n`), status: 400, closes: true },
-  { says: 'a field without a colon', bytes: get('/users', `${HOST}X\r\n`), status: 400, closes: true },
-  { says: 'one field of 17 KB', bytes: get('/users', `${HOST}X: ${'a'.repeat(17_000)}\r\n`), status: 431 },
-  { says: 'one field of 40 KB', bytes: get('/users', `${HOST}X: ${'a'.repeat(40_000)}\r\n`), status: 431 },
-  {
-    says: 'one field of 60 KB',
-    bytes: get('/users', `${HOST}X: ${'a'.repeat(60_000)}\r\n`),
-    status: 431,
-    closes: true,
-  },
-  { says: 'fields of 17 KB', bytes: get('/users', manyFields(17_000)), status: 431 },
-  { says: 'fields of 40 KB', bytes: get('/users', manyFields(40_000)), status: 431 },
-  { says: 'fields of 60 KB', bytes: get('/users', manyFields(60_000)), status: 431, closes: true },
+  refusal('a space before the colon', get('/users', `${HOST}X : a\r\n`), 400, CLOSES),
+  refusal('obs-fold', get('/users', `${HOST}X: a\r\n b\r\n`), 400, CLOSES),
+  refusal('a fold in the first field', get('/users', ` X: a\r\n${HOST}`), 400, CLOSES),
+  refusal('a bare CR', get('/users', `${HOST}X: a\rb\r\n`), 400, CLOSES),
+  refusal('NUL in a field', get('/users', `${HOST}X: a\0b\r\n`), 400, CLOSES),
+  refusal('a field without a colon', get('/users', `${HOST}X\r\n`), 400, CLOSES),
+  refusal('one field of 17 KB', get('/users', `${HOST}X: ${'a'.repeat(17_000)}\r\n`), 431),
+  refusal('one field of 40 KB', get('/users', `${HOST}X: ${'a'.repeat(40_000)}\r\n`), 431),
+  refusal('one field of 60 KB', get('/users', `${HOST}X: ${'a'.repeat(60_000)}\r\n`), 431, CLOSES),
+  refusal('fields of 17 KB', get('/users', manyFields(17_000)), 431),
+  refusal('fields of 40 KB', get('/users', manyFields(40_000)), 431),
+  refusal('fields of 60 KB', get('/users', manyFields(60_000)), 431, CLOSES),
 
   // Framing: RFC 9112 section 6
-  {
-    says: 'Transfer-Encoding from HTTP/1.0',
-    bytes: `POST /users HTTP/1.0\r\n${JSON_BODY}${CHUNKED}\r\n2\r\n{}\r\n0\r\n\r\n`,
-    status: 400,
-    closes: true,
-  },
-  {
-    says: 'gzip, chunked',
-    bytes: framed('Transfer-Encoding: gzip, chunked\r\n', '2\r\n{}\r\n0\r\n\r\n'),
-    status: 501,
-    closes: true,
-  },
-  {
-    says: 'an unknown transfer coding alone',
-    bytes: framed('Transfer-Encoding: xchunked\r\n', '2\r\n{}\r\n0\r\n\r\n'),
-    status: 501,
-    closes: true,
-  },
-  {
-    says: 'chunked, gzip',
-    bytes: framed('Transfer-Encoding: chunked, gzip\r\n', '0\r\n\r\n'),
-    status: 400,
-    closes: true,
-  },
-  { says: 'chunked twice', bytes: framed(CHUNKED + CHUNKED, '0\r\n\r\n'), status: 400, closes: true },
-  {
-    says: 'Transfer-Encoding and Content-Length',
-    bytes: framed(`${CHUNKED}Content-Length: 2\r\n`, '2\r\n{}\r\n0\r\n\r\n'),
-    status: 400,
-    closes: true,
-  },
-  {
-    says: 'Content-Length and Transfer-Encoding',
-    bytes: framed(`Content-Length: 2\r\n${CHUNKED}`, '2\r\n{}\r\n0\r\n\r\n'),
-    status: 400,
-    closes: true,
-  },
-  ...['zz', '-1', '0x2', '2 2', '', '11111111111111111'].map(
-    (size): Row => ({
-      says: `chunk size '${size}'`,
-      bytes: framed(CHUNKED, `${size}\r\n{}\r\n0\r\n\r\n`),
-      status: 400,
-      closes: true,
-    }),
+  refusal(
+    'Transfer-Encoding from HTTP/1.0',
+    `POST /users HTTP/1.0\r\n${JSON_BODY}${CHUNKED}\r\n2\r\n{}\r\n0\r\n\r\n`,
+    400,
+    CLOSES,
   ),
-  {
-    says: 'a chunk longer than its size',
-    bytes: framed(CHUNKED, '2\r\n{}{}\r\n0\r\n\r\n'),
-    status: 400,
-    closes: true,
-  },
-  {
-    says: 'a chunk extension without an end',
-    bytes: framed(CHUNKED, `2;${'a'.repeat(20_000)}\r\n{}\r\n0\r\n\r\n`),
-    status: 400,
-    closes: true,
-  },
-  ...['-1', '+2', 'two', '2, 2', '2.0', '0x2', '1e3', '99999999999999999999', '2 2', ''].map(
-    (length): Row => ({
-      says: `Content-Length '${length}'`,
-      bytes: framed(`Content-Length: ${length}\r\n`, '{}'),
-      status: 400,
-      closes: true,
-    }),
+  refusal(
+    'gzip, chunked',
+    framed('Transfer-Encoding: gzip, chunked\r\n', '2\r\n{}\r\n0\r\n\r\n'),
+    501,
+    CLOSES,
   ),
-  {
-    says: 'two Content-Lengths',
-    bytes: framed('Content-Length: 2\r\nContent-Length: 3\r\n', '{}'),
-    status: 400,
-    closes: true,
-  },
-  {
-    says: 'the same Content-Length twice',
-    bytes: framed('Content-Length: 2\r\nContent-Length: 2\r\n', '{}'),
-    status: 400,
-    closes: true,
-  },
+  refusal(
+    'an unknown transfer coding alone',
+    framed('Transfer-Encoding: xchunked\r\n', '2\r\n{}\r\n0\r\n\r\n'),
+    501,
+    CLOSES,
+  ),
+  refusal('chunked, gzip', framed('Transfer-Encoding: chunked, gzip\r\n', '0\r\n\r\n'), 400, CLOSES),
+  refusal('chunked twice', framed(CHUNKED + CHUNKED, '0\r\n\r\n'), 400, CLOSES),
+  refusal(
+    'Transfer-Encoding and Content-Length',
+    framed(`${CHUNKED}Content-Length: 2\r\n`, '2\r\n{}\r\n0\r\n\r\n'),
+    400,
+    CLOSES,
+  ),
+  refusal(
+    'Content-Length and Transfer-Encoding',
+    framed(`Content-Length: 2\r\n${CHUNKED}`, '2\r\n{}\r\n0\r\n\r\n'),
+    400,
+    CLOSES,
+  ),
+  ...['zz', '-1', '0x2', '2 2', '', '11111111111111111'].map((size) =>
+    refusal(`chunk size '${size}'`, framed(CHUNKED, `${size}\r\n{}\r\n0\r\n\r\n`), 400, CLOSES),
+  ),
+  refusal('a chunk longer than its size', framed(CHUNKED, '2\r\n{}{}\r\n0\r\n\r\n'), 400, CLOSES),
+  refusal(
+    'a chunk extension without an end',
+    framed(CHUNKED, `2;${'a'.repeat(20_000)}\r\n{}\r\n0\r\n\r\n`),
+    400,
+    CLOSES,
+  ),
+  ...['-1', '+2', 'two', '2, 2', '2.0', '0x2', '1e3', '99999999999999999999', '2 2', ''].map((length) =>
+    refusal(`Content-Length '${length}'`, framed(`Content-Length: ${length}\r\n`, '{}'), 400, CLOSES),
+  ),
+  refusal('two Content-Lengths', framed('Content-Length: 2\r\nContent-Length: 3\r\n', '{}'), 400, CLOSES),
+  refusal(
+    'the same Content-Length twice',
+    framed('Content-Length: 2\r\nContent-Length: 2\r\n', '{}'),
+    400,
+    CLOSES,
+  ),
 
   // Expectations: RFC 9110 section 10.1.1
-  { says: 'another expectation', bytes: post(person(), 'Expect: 200-ok\r\n'), status: 417 },
+  refusal('another expectation', post(person(), 'Expect: 200-ok\r\n'), 417),
 ];
 
 t.test('what is no proper request is refused, each in the envelope', async (t) => {

@@ -1,12 +1,24 @@
 import { once } from 'node:events';
 import net from 'node:net';
 import type { Test } from './test.js';
+import { until } from './until.js';
 
 interface ConnectionOptions {
   readonly localAddress?: string;
   /** Characters of the text that is retained, about; default: all. */
   readonly maxText?: number;
 }
+
+/** Resolves when each of some connections has so many responses. */
+export const untilResponses = (
+  clients: readonly { readonly responses: () => number }[],
+  expected: number,
+): Promise<number[]> =>
+  until(
+    'each has a response',
+    () => clients.map(({ responses }) => responses()),
+    (seen) => seen.every((count) => count === expected),
+  );
 
 /** Opens a connection to a service. Resolves to the bytes and the text that come on it, and whether it has ended. */
 export async function connected(
@@ -23,6 +35,13 @@ export async function connected(
     bytes: 0,
     ended: false,
     responses: () => state.text.split('HTTP/1.1 ').length - 1,
+    /** Resolves when the first response has a status. */
+    responded: (says: string, status: number) =>
+      until(
+        says,
+        () => state.text,
+        (seen) => seen.startsWith(`HTTP/1.1 ${status} `),
+      ),
   };
   socket.on('data', (bytes) => {
     state.bytes += bytes.length;
