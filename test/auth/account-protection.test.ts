@@ -4,12 +4,7 @@ import { rpc } from '../support/callers.js';
 import { declare } from '../support/collections.js';
 import { makeKey } from '../support/credentials.js';
 import { ADMIN, withAccess } from '../support/declared.js';
-import {
-  type SendOptions,
-  type ServiceResponse,
-  testService,
-  undeclaredDatabase,
-} from '../support/service.js';
+import { type SendOptions, type ServiceResponse, testService, UNDECLARED } from '../support/service.js';
 import { sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 
@@ -170,7 +165,7 @@ const WITH_LEADERS: JsonObject = withAccess(
 
 async function withLeader(t: Test) {
   const declared = { COLLECTIONS: declare(t, { 'users.json': WITH_LEADERS }) };
-  const all = await setUp(t, { ...declared, DATABASE_URL: await undeclaredDatabase(t) });
+  const all = await setUp(t, { ...declared, DATABASE_URL: UNDECLARED });
   const { admin, user, send } = all;
   const leader = await user('leader');
   await admin('PATCH', `/users/${leader}`, { body: { password: PASSWORD } });

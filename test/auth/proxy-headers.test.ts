@@ -45,6 +45,11 @@ t.test('an unknown or hidden client is the peer, whatever was sent before it', a
       await isLimited(t, 'forwarded', (n) => ({ forwarded: `for=198.51.100.${n}, for=${hidden}` })),
       hidden,
     );
+  const long = 'for=192.0.2.9, '.repeat(100);
+  t.ok(
+    await isLimited(t, 'forwarded', (n) => ({ forwarded: `for=198.51.100.${n}, ${long}for=unknown` })),
+    'more proxies than the service reads',
+  );
   t.ok(await isLimited(t, 'x-forwarded', (n) => ({ 'x-forwarded-for': `198.51.100.${n}, unknown` })));
   t.ok(await isLimited(t, 'forwarded', (n) => ({ forwarded: `for="198.51.100.${n}` })), 'malformed');
 });

@@ -18,6 +18,9 @@ t.test('values of a body are read as they are, not as texts', async (t) => {
   t.throws(() => list({ filter: { price: true } }), /must be a number/);
   t.throws(() => list({ page: 1e21 }), /must be an integer from 1/);
   t.same(list({ sort: ['-price'] }).sorts, [{ field: 'price', direction: 'desc' }]);
+  const named = { ...items, sorts: new Map([...items.sorts, ['-weight', items.sorts.get('price')!]]) };
+  const sorted = parametersOfBody({ sort: ['-weight', '--weight', '-price'] }, named).get('sort');
+  t.equal(sorted, '\\-weight,-\\-weight,-price', 'a field whose name begins with a minus');
 });
 
 t.test('errors name the place in the query', async (t) => {
@@ -28,6 +31,10 @@ t.test('errors name the place in the query', async (t) => {
       return (error as { more: { details: unknown } }).more.details;
     }
   };
+  const nested = (levels: number): Json => (levels === 0 ? 1 : { a: nested(levels - 1) });
+  t.match(errorOf({ filter: 'name' }), [{ path: '/filter', keyword: 'type' }]);
+  t.match(errorOf({ filter: nested(25) }), [{ path: `/filter${'/a'.repeat(25)}`, keyword: 'maxItems' }]);
+  t.match(errorOf({ fields: ['x'.repeat(65_537)] }), [{ path: '/fields', keyword: 'maxLength' }]);
   t.match(errorOf({ filter: { id: { gt: [1] } } }), [{ path: '/filter/id/gt' }]);
   t.match(errorOf({ filter: { id: { in: [{}] } } }), [{ path: '/filter/id/in' }]);
   t.match(errorOf({ fields: [{ author: 'name' }] }), [{ path: '/fields/author' }]);
