@@ -1,17 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
 import { gathered } from '../actions/large-page.js';
 import { pathOf, stepOf } from '../actions/operation-step.js';
+import { explanationOf } from '../api/access-endpoints.js';
 import { openCollections } from '../api/record-actions.js';
 import { openParts } from '../app/app-parts.js';
 import { embeddedOf } from '../app/open-features.js';
 import { routesOf } from '../app/routes.js';
-import { STRANGER, scopesOf } from '../auth/principal.js';
-import { userScopes } from '../auth/user-scopes.js';
+import { STRANGER } from '../auth/principal.js';
 import { MAX_PAGE_BYTES } from '../collection/document.js';
 import type { Config } from '../config/config.js';
 import { POSTGRESQL } from '../database-url/engine.js';
 import { withParameters } from '../database-url/servers.js';
-import { AUTH_SQL } from '../db/core-statements.js';
 import { databaseErrorOf, knownProblem } from '../db/database-errors.js';
 import type { Db, Run } from '../db/db.js';
 import { openServer } from '../db/open-database.js';
@@ -50,38 +49,15 @@ async function explainRequest(args: string[], io: Io): Promise<ExitCode> {
   if (wanted === undefined)
     throw new UsageError(`METHOD must be one of ${Object.keys(VERBS).join(', ')}`, 'access');
   await withResources(io, async (resources, { db }, config) => {
-    const collections = openCollections(db, resources, config.tombstones);
+    const services = { db, collections: openCollections(db, resources, config.tombstones) };
     const subject = values.as.includes('@') ? await idOf({ db }, values.as) : values.as;
-    const access = await explanationOf(db.run, collections, path, subject, values.scopes);
+    const { collection, access } = await explanationOf(services, path, { subject, scopes: values.scopes });
     const explanation = access.find(({ verb }) => verb === wanted);
-    if (!explanation) throw new ExitError('the collection has no access rules: the scopes alone decide');
+    if (!explanation) throw new ExitError(`${collection} has no access rules: the scopes alone decide`);
     print(io, values.json, explanation, explanationText(explanation));
     if (explanation.permitted === false) throw new ExitError(`${method} ${path} is not permitted`);
   });
   return 0;
-}
-
-/** The explanations of a path for a caller. Without scopes, a user has its own. Throws UsageError. */
-async function explanationOf(
-  run: Run,
-  collections: readonly ScopedCollection[],
-  path: string,
-  as: string,
-  scopes: string | undefined,
-): Promise<Explanation[]> {
-  const [, name = '', id = '', ...rest] = splitVersion(path.split('?', 1)[0]!).path.split('/');
-  const scoped = collections.find(({ resource }) => resource.name === name);
-  const record = parseUuid(id);
-  if (!scoped || rest.length > 0 || (id !== '' && record === undefined))
-    throw new UsageError('PATH must be that of a record or of a collection: /issues/<id>', 'access');
-  const user = parseUuid(as);
-  const own = user && (await run(AUTH_SQL.scopes_of_user, [user]))[0]?.scopes;
-  return explain(scoped, record, {
-    subject: user ?? as,
-    scopes: scopes === undefined ? userScopes(own ?? '') : scopesOf(scopes),
-    scheme: 'session',
-    expiresAt: undefined,
-  });
 }
 
 /** Runs the cases of a file against the declarations. Resolves to 1 if one has another outcome. Throws UsageError and ExitError. */

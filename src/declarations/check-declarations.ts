@@ -27,11 +27,13 @@ export function checkDeclarations(declarations: Declarations): Declarations {
   const { collections, shared, faults: ofReading = [] } = declarations;
   const files = new SchemaFiles(collections, shared);
   const first = createAjv({ formats: formats.default, allErrors: false });
-  const strict = createAjv({ formats: formats.default });
+  const [strict, lenient] = [true, false].map((isStrict) =>
+    createAjv({ formats: formats.default, isStrict }),
+  );
   const own = collections.map(({ name, schema }): [string, object] => [`${name}.json`, schema]);
   const added = [...shared, ...own].flatMap(([name, schema]) =>
     attempt(files.pathOf(name), () => {
-      for (const each of [strict, first]) addFile(each, name, schema);
+      for (const each of [strict!, lenient!, first]) addFile(each, name, schema);
     }),
   );
   const forms = [
@@ -45,11 +47,11 @@ export function checkDeclarations(declarations: Declarations): Declarations {
   // A reference may lead to a file that could not be read.
   const isKnown = ({ reason }: DeclarationFault) =>
     ofReading.length === 0 || !reason.startsWith("can't resolve");
-  const found = declarationFaults(declarations, files, strict);
+  const found = declarationFaults(declarations, files, { strict: strict!, lenient: lenient! });
   const faults = [...ofReading, ...forms, ...found.filter((each) => isKnown(each) && !isInside(each))];
   faults.push(...added.filter(({ file }) => !faults.some((each) => each.file === file)));
   const compileAll = (name: string) => {
-    for (const each of [strict, first]) compiled(() => each.getSchema(baseOf(`${name}.json`))!);
+    for (const each of [strict!, first]) compiled(() => each.getSchema(baseOf(`${name}.json`))!);
   };
   if (faults.length === 0)
     faults.push(...collections.flatMap(({ name, file }) => attempt(file, () => compileAll(name))));

@@ -4,17 +4,17 @@ import { COLLECTION_RULES, NAME_RULES, signInRules } from './collection-rules.js
 import type { DeclarationFault } from './declaration.js';
 import { inPlace } from './field-keywords.js';
 import { FIELD_RULES, fieldPlaces } from './field-rules.js';
-import { placesIn, type Validator } from './places.js';
+import { placesIn, type Validators } from './places.js';
 import { type Declarations, SIGN_IN_FILE } from './read-declarations.js';
 import { type Fault, faultsAt } from './rule.js';
 import type { SchemaFiles } from './schema-files.js';
 import { SCHEMA_RULES } from './schema-rules.js';
 
-/** The faults of readable declarations, each once, also if several ways lead to it. Without a validator, it takes little time. */
+/** The faults of readable declarations, each once, also if several ways lead to it. Without validators, it takes little time. */
 export function declarationFaults(
   { collections, ownPaths }: Declarations,
   files: SchemaFiles,
-  validator?: Validator,
+  validators?: Validators,
 ): DeclarationFault[] {
   const found = new Map<string, DeclarationFault>();
   const add = (name: string, at: string, faults: Iterable<Fault>, from?: string) => {
@@ -30,7 +30,7 @@ export function declarationFaults(
   const reason = 'another schema has the same $id or $anchor';
   for (const { file, pointer } of files.repeated) add(file, '', [{ pointer, reason }]);
   for (const place of placesIn(files, names.map(fileOf)))
-    add(place.file, place.pointer, faultsAt({ ...place, validator }, SCHEMA_RULES), place.from);
+    add(place.file, place.pointer, faultsAt({ ...place, validators }, SCHEMA_RULES), place.from);
   for (const { name, schema: record } of collections) {
     const file = fileOf(name);
     const root = files.root(file);

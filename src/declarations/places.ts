@@ -20,6 +20,8 @@ export type Role =
 /** A schema where a walk through the declarations finds it. */
 export interface Place extends SchemaNode {
   readonly role: Role;
+  /** Whether the schema may be meant to have no value, below `not` or `if`. */
+  readonly isNegated: boolean;
   /** The reference that leads to the schema. */
   readonly from: string | undefined;
   /** Whether the schema applies to a value again while it is applied to it. */
@@ -27,14 +29,15 @@ export interface Place extends SchemaNode {
   /** The schema of the collection from which the walk comes. */
   readonly root: SchemaNode;
   readonly files: SchemaFiles;
-  /** A strict validator of all files. Absent: rules that need none are checked. */
-  readonly validator?: Validator | undefined;
+  /** Validators of all files: a strict one, and one that leaves out what it does not know. Absent: rules that need none are checked. */
+  readonly validators?: Validators | undefined;
 }
 
-export type Validator = ReturnType<typeof createAjv>;
+export type Validators = Readonly<Record<'strict' | 'lenient', ReturnType<typeof createAjv>>>;
 
 /** Keywords whose schemas apply only sometimes, or only to some values. */
 const BRANCHES: ReadonlySet<string> = new Set(['anyOf', 'oneOf', 'not', 'if', 'then', 'else', 'contains']);
+const NEGATED: ReadonlySet<string> = new Set(['not', 'if']);
 /** Keywords whose schemas apply to the value that their own schema applies to. */
 const IN_PLACE: ReadonlySet<string> = new Set([
   '$ref',
@@ -53,22 +56,30 @@ const IN_PLACE: ReadonlySet<string> = new Set([
 export function* placesIn(files: SchemaFiles, collections: readonly string[]): Generator<Place> {
   const seen = new Set<string>();
   const isEndless = cycleFinder(files);
-  function* visit(node: SchemaNode, way: Pick<Place, 'role' | 'from' | 'root'>): Generator<Place> {
-    const { role } = way;
+  function* visit(
+    node: SchemaNode,
+    way: Pick<Place, 'role' | 'isNegated' | 'from' | 'root'>,
+  ): Generator<Place> {
+    const { role, isNegated } = way;
     // Another collection may have other write-only fields.
-    const state = `${role} ${role.startsWith('record') ? way.root.file : ''} ${node.file}#${node.pointer}`;
+    const state = `${role} ${isNegated} ${role.startsWith('record') ? way.root.file : ''} ${node.file}#${node.pointer}`;
     if (seen.has(state)) return;
     seen.add(state);
     yield { ...node, ...way, isEndless: isEndless(node), files };
     for (const { keyword, node: each } of subschemas(node))
-      if (!DEFINITIONS.has(keyword)) yield* visit(each, { ...way, role: roleIn(role, keyword) });
+      if (!DEFINITIONS.has(keyword))
+        yield* visit(each, {
+          ...way,
+          role: roleIn(role, keyword),
+          isNegated: isNegated || NEGATED.has(keyword),
+        });
     const target = files.referred(node);
     const from = `${files.pathOf(node.file)}#${node.pointer}/$ref`;
     if (target) yield* visit(target, { ...way, role: roleIn(role, '$ref'), from });
   }
   for (const name of collections) {
     const root = files.root(name);
-    yield* visit(root, { role: 'record', from: undefined, root });
+    yield* visit(root, { role: 'record', isNegated: false, from: undefined, root });
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Principal } from '../auth/principal.js';
+import type { Run } from '../db/db.js';
 import type { Json } from '../json.js';
 import { filterOfBody } from '../list/body-values.js';
 import type { Condition } from '../list/condition.js';
@@ -38,13 +39,14 @@ export async function explain(
   scoped: ScopedCollection,
   id: string | undefined,
   principal: Principal,
+  run?: Run,
 ): Promise<Explanation[]> {
   const explanations: Explanation[] = [];
   for (const verb of scoped.resource.hasRules ? VERBS : []) {
     const grants = scoped.policy.grants.filter(({ verbs }) => verbs.has(verb));
     const record = verb === 'create' ? undefined : id;
     const found: ExplainedGrant[] = [];
-    for (const grant of grants) found.push(await explainGrant(scoped, grant, verb, record, principal));
+    for (const grant of grants) found.push(await explainGrant(scoped, grant, verb, record, principal, run));
     const holding = grants.filter((_, at) => found[at]!.holds !== false);
     const fields = grantFields(holding);
     const isOpen = found.some(({ holds }) => holds === null);
@@ -64,6 +66,7 @@ async function explainGrant(
   verb: Verb,
   id: string | undefined,
   principal: Principal,
+  run: Run | undefined,
 ): Promise<ExplainedGrant> {
   const pointer = { grant: `/x-collection/access/${grant.place}` };
   if (!appliesTo(grant, verb, resource, principal)) {
@@ -81,7 +84,7 @@ async function explainGrant(
   const { values: symbolValues } = callerIn(policy, principal);
   const failed: Json[] = [];
   for (const [at, condition] of grant.conditions.entries()) {
-    const ids = await whole.ids({ conditions: [...only, condition], symbolValues, search: [] }, 1);
+    const ids = await whole.ids({ conditions: [...only, condition], symbolValues, search: [] }, 1, run);
     if (ids.length === 0) failed.push(declared(grant, at, condition));
   }
   const holds = failed.length === 0;

@@ -30,14 +30,17 @@ export const KEYWORDS: readonly string[] = ['x-collection', ...OWN_FIELD_KEYWORD
  */
 export function createAjv({
   allErrors = true,
+  isStrict = true,
   formats = addFormats,
 }: {
   readonly allErrors?: boolean;
+  /** False: unknown keywords and formats, and those without effect, are left out. */
+  readonly isStrict?: boolean;
   readonly formats?: ((ajv: Ajv2020) => unknown) | undefined;
 } = {}): Ajv2020 {
   const ajv = new Ajv2020({
     allErrors,
-    strictSchema: true,
+    strictSchema: isStrict,
     // The library prints the code that it cannot compile.
     logger: false,
     strictTypes: false,

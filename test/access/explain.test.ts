@@ -1,4 +1,5 @@
 import { setUserScopes } from '../../src/auth/user-scopes.js';
+import { declaredService } from '../support/callers.js';
 import { declare } from '../support/collections.js';
 import { plinth } from '../support/command.js';
 import t from '../support/test.js';
@@ -6,20 +7,20 @@ import { openTracker } from './open-tracker.js';
 import { TEAM_TRACKER } from './team-tracker.js';
 
 t.test('an operator sees which grants hold for a caller, and why others do not', async (t) => {
-  const { service, made, user } = await openTracker(t);
+  const { service, operator, made, user } = await openTracker(t);
   const [ann, bob] = [await user('ann'), await user('bob')];
   const team = await made('/teams', { name: 'One', ownerId: ann.id });
   await made('/memberships', { teamId: team, userId: ann.id, role: 'owner' });
   await made('/memberships', { teamId: team, userId: bob.id, role: 'guest' });
   const project = await made('/projects', { title: 'Roof', teamId: team });
   const issue = await made('/issues', { title: 'Leak', projectId: project });
-  const env = { DATABASE_URL: service.databaseUrl, COLLECTIONS: declare(t, TEAM_TRACKER) };
-  const run = (...args: string[]) => plinth(t, ['access', 'explain', ...args], env);
-  const ask = async (method: string, path: string, as: string, ...more: string[]) =>
-    JSON.parse((await run('--json', '--as', as, ...more, method, path)).out);
+  const ask = (path: string, as: string, more = '') =>
+    operator('GET', `/access?path=${encodeURIComponent(path)}&as=${as}${more}`);
 
-  const path = `/issues/${issue}`;
-  const read = await ask('GET', path, bob.id);
+  const guest = await ask(`/issues/${issue}`, bob.id);
+  t.equal(guest.status, 200, guest.text);
+  t.match(guest.json, { collection: 'issues', id: issue });
+  const [read, create, update, remove] = guest.json.access;
   t.match(read, {
     verb: 'read',
     permitted: true,
@@ -37,23 +38,47 @@ t.test('an operator sees which grants hold for a caller, and why others do not',
       { grant: '/x-collection/access/5', holds: false, reason: 'needs the scope admin' },
     ],
   });
-  t.match(await ask('POST', path, bob.id), {
+  t.match(create, {
     verb: 'create',
     permitted: null,
     grants: [{ holds: null }, { holds: null }, { holds: false }],
   });
-  t.match(await ask('PATCH', path, bob.id), { verb: 'update', permitted: false });
-  t.match(await ask('DELETE', path, bob.id), { verb: 'delete', permitted: false });
-  t.match(await ask('GET', path, ann.id), { permitted: true, fields: null });
-  t.match(await ask('PUT', path, ann.id), { permitted: true, fields: null });
-  t.match(await ask('DELETE', path, ann.id), { permitted: true });
-  t.match(await ask('GET', '/issues', ann.id), { verb: 'read', permitted: null });
-  const machine = await ask('GET', path, 'reports', '--scopes', 'items:read');
-  t.match(machine.grants[0], { holds: false, reason: 'needs the scope issues:read or self' });
+  t.match(update, { verb: 'update', permitted: false });
+  t.match(remove, { verb: 'delete', permitted: false });
+  const owner = await ask(`/issues/${issue}`, ann.id);
+  t.match(owner.json.access, [
+    { permitted: true, fields: null },
+    {},
+    { permitted: true, fields: null },
+    { permitted: true },
+  ]);
+  t.match((await ask('/issues', ann.id)).json, { id: null, access: [{ verb: 'read', permitted: null }] });
+  const machine = await ask(`/issues/${issue}`, 'reports', '&scopes=items:read');
+  t.match(machine.json.access[0].grants[0], { holds: false, reason: 'needs the scope issues:read or self' });
   await setUserScopes(service.db, bob.id, ['admin']);
-  t.match(await ask('DELETE', path, bob.id), { verb: 'delete', permitted: true });
-  for (const wrong of ['/nothing', '/issues/x', `/projects/${project}/issues`])
-    t.match(await run('--as', 'x', 'GET', wrong), { code: 64, err: /PATH must be that of a record/ }, wrong);
+  t.match((await ask(`/issues/${issue}`, bob.id)).json.access[3], { verb: 'delete', permitted: true });
+  t.equal((await bob.call('GET', `/access?path=/issues&as=${ann.id}`)).status, 403, 'for operators only');
+  for (const query of [
+    '',
+    'path=/issues',
+    'as=x',
+    'path=/nothing&as=x',
+    'path=/issues/x&as=x',
+    `path=/projects/${project}/issues&as=x`,
+  ])
+    t.match(
+      await operator('GET', `/access?${query}`),
+      { status: 400, json: { error: { code: 'INVALID_QUERY' } } },
+      query,
+    );
+});
+
+t.test('without authentication everybody is an operator, and the document says so', async (t) => {
+  const { send } = await declaredService(t, TEAM_TRACKER, { AUTH: 'none' });
+  const { json } = await send('GET', '/openapi.json');
+  t.ok(json.paths['/access'].get);
+  const response = await send('GET', '/access?path=/issues&as=anyone');
+  t.match(response, { status: 200, json: { collection: 'issues', id: null } });
 });
 
 t.test('a command explains a request', async (t) => {

@@ -108,6 +108,7 @@ function rowsOf({ folderId, own, foreign, ownNote, foreignNote }: Opened): reado
     ['a live query', get('/events?types=files.*&filter[secret][prefix]=zeb'), ANY],
     ['412', change({ title: 'Plan' }, { 'if-match': '"99"' }), new RegExp(SECRET)],
     ['409', change({ title: 'Plan', _version: 99 }), new RegExp(SECRET)],
+    ['an explanation', get(`/access?path=/files/${foreign}&as=bob`), /"permitted":true/],
   ];
 }
 

@@ -97,6 +97,53 @@ t.test('rules with all kinds of values are valid', async (t) => {
   t.equal(code, 0, err);
 });
 
+/** Access rules that are valid, with the pointer below x-collection and a part of the warning about them; none: there is no warning. */
+const WARNINGS: readonly (readonly [
+  access: readonly object[],
+  pointer?: string | undefined,
+  reason?: string,
+])[] = [
+  [[READ, ADMIN], undefined],
+  [
+    [{ ...READ, fields: ['titel'] }, ADMIN],
+    'access/0/fields/0',
+    'no field titel is declared; did you mean title?',
+  ],
+  [[{ ...READ, fields: ['title', '_version', 'id'] }, ADMIN], undefined],
+  [
+    [READ, { ...ADMIN, scope: 'boks:write' }],
+    'access/1/scope',
+    'no collection has the scope boks:write; did you mean books:write?',
+  ],
+  [[READ, { ...ADMIN, scope: 'library:read' }], 'access/1/scope', 'no collection has the scope library:read'],
+  [[READ, { ...ADMIN, scope: 'staff' }], undefined],
+];
+
+t.test('the check warns of names that nothing has', async (t) => {
+  for (const [access, pointer, reason] of WARNINGS) {
+    const COLLECTIONS = declare(t, { 'books.json': books(access) });
+    const { code, err } = await plinth(t, ['collections', 'check'], { COLLECTIONS });
+    const said = `${JSON.stringify(access)}: ${err}`;
+    t.equal(code, 0, said);
+    if (pointer === undefined) t.equal(err, '', said);
+    else {
+      t.match(err, `books.json#/x-collection/${pointer}: `, said);
+      t.match(err, reason!, said);
+      t.equal(err.match(/^warning: /gm)?.length, 1, said);
+    }
+  }
+});
+
+t.test('the check warns of required names that no field has', async (t) => {
+  const COLLECTIONS = declare(t, {
+    'books.json': { type: 'object', required: ['title', 'autor'], properties: { title: {}, author: {} } },
+  });
+  t.match(await plinth(t, ['collections', 'check'], { COLLECTIONS }), {
+    code: 0,
+    err: /^warning: \S*books\.json#\/required\/1: no field autor is declared; did you mean author\?\n$/,
+  });
+});
+
 t.test('the check warns of values on which rules depend and that callers write', async (t) => {
   const field = { type: 'string', 'x-index': true };
   const reference = { type: 'string', 'x-references': 'users' };

@@ -20,18 +20,22 @@ const FILES: Readonly<Record<string, unknown>> = {
       length: { type: 'string', maxLenght: 3 },
       nested: { type: 'object', properties: { deep: { type: 'array', itmes: {} } } },
       pattern: { type: 'string', pattern: '(' },
+      default: { type: 'integer', default: 'x' },
+      member: record({ inner: { type: 'string', maxLength: 1, default: 'xy' } }),
       to: { type: 'string', 'x-references': 'book' },
+      closed: { ...record({ a: {} }), additionalProperties: false, required: ['a', 'b'] },
       ref: { $ref: '#/$defs/missing' },
       secret: { type: 'object', properties: { pin: { writeOnly: true } } },
     },
     {
       additionalProperties: false,
-      required: ['created_at'],
+      required: ['nothing', 'created_at'],
       'x-collection': { listen: 'page' },
     },
   ),
+  'trees.json': record({ next: { $ref: '#', default: {} } }),
   'authors.json': record({ name: { $ref: '_shared.json#/$defs/name' } }),
-  '_shared.json': { $defs: { name: { type: 'string', minLenght: 1 } } },
+  '_shared.json': { $defs: { name: { type: 'string', minLenght: 1, default: 7 } } },
 };
 
 const EXPECTED = [
@@ -44,11 +48,17 @@ const EXPECTED = [
   'books.json#/properties/length/maxLenght: unknown keyword: "maxLenght"; did you mean maxLength?',
   'books.json#/properties/nested/properties/deep/itmes: unknown keyword: "itmes"; did you mean items?',
   'books.json#/properties/pattern/pattern: Invalid regular expression',
+  'books.json#/properties/default/default: violates its own schema: must be',
+  'books.json#/properties/member/properties/inner/default: violates its own schema: must',
   'books.json#/properties/to/x-references: there is no collection book',
+  'books.json#/properties/closed/required/1: requires "b", which is not declared',
   'books.json#/properties/secret/properties/pin/writeOnly: has no effect here',
-  'books.json#/required/0: the service sets "created_at"',
+  'trees.json#/properties/next/default: violates its own schema: contains itself without end',
+  'books.json#/required/0: requires "nothing", which is not declared',
+  'books.json#/required/1: the service sets "created_at"',
   'books.json#/x-collection/listen: is not a known option',
   '_shared.json#/$defs/name/minLenght: unknown keyword: "minLenght"; did you mean minLength?',
+  '_shared.json#/$defs/name/default: violates its own schema',
 ];
 
 t.test('check and start report every fault of every file, each with its place', async (t) => {
@@ -147,10 +157,14 @@ const PLACES: readonly (readonly [declaration: object, ...faults: string[]])[] =
     record(
       {
         a: { $ref: '#/$defs/a' },
+        b: { ...text, const: 'x', minLength: 3 },
+        c: { type: 'integer', default: 'x' },
       },
       { $defs: { a: { allOf: [{ $ref: '#/$defs/a' }] } }, 'x-collection': { listen: 'page' } },
     ),
     '/properties/a: leads back to itself',
+    '/properties/b/const: violates the other rules: must have at least 3',
+    '/properties/c/default: violates its own schema',
     '/x-collection/listen: is not a known option',
   ],
 ];

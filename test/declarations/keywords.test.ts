@@ -312,14 +312,26 @@ t.test('a former name that no migration can carry out is a fault', async (t) => 
   t.equal(await faultsOf(t, { 'a.json': { type: 'object', properties: chain } }), 'none');
 });
 
-t.test('a rule of a type that it cannot have is a fault', async (t) => {
+t.test('a rule that no value obeys, or of a type that it cannot have, is a fault', async (t) => {
   const text = { type: 'string' };
   const user = { ...text, 'x-references': 'users', 'x-on-delete': 'null' };
   const rows: [fault: RegExp | 'none', field: unknown, more?: object][] = [
+    [/a\/minLength: is more than maxLength/, { ...text, minLength: 5, maxLength: 3 }],
+    [/a\/minItems: is more than maxItems/, { type: 'array', minItems: 5, maxItems: 3 }],
+    [/a\/minimum: is more than maximum/, { type: 'integer', minimum: 5, maximum: 3 }],
+    [/a\/items\/minLength: is more/, { type: 'array', items: { minLength: 1, maxLength: 0 } }],
+    [/a\/anyOf\/1\/minimum: is more/, { anyOf: [text, { minimum: 1, maximum: 0 }] }],
+    [
+      /\$defs\/d\/minLength: is more/,
+      { $ref: '#/$defs/d' },
+      { $defs: { d: { minLength: 2, maxLength: 1 } } },
+    ],
     ['none', { ...text, minLength: 3, maxLength: 3 }],
     ['none', { type: ['string', 'number'], maxLength: 3, maximum: 3 }],
     ['none', { type: 'integer', maximum: 3, multipleOf: 2 }],
     ['none', { maxLength: 3, maximum: 3 }],
+    [/a\/enum: violates the other rules/, { type: 'integer', enum: [1.5] }],
+    [/a\/const: violates the other rules/, { type: ['string', 'null'], const: false }],
     ['none', { type: ['integer', 'null'], enum: [1, null, 2.0] }],
     [/a\/x-normalize: has no effect/, { type: 'object', 'x-normalize': ['trim'] }],
     [/a\/x-normalize: has no effect/, { type: 'boolean', 'x-normalize': ['trim'] }],
