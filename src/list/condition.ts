@@ -101,6 +101,8 @@ export interface Access {
   readonly isSelective: boolean;
   /** The caller's values for the symbols of the conditions. */
   readonly values: SymbolValues;
+  /** Equal for callers with equal grants and with values at the same places, of which those at the same places are equal. */
+  readonly shape: string;
 }
 
 /** Whether the caller may read records without a field that they have. */

@@ -35,7 +35,9 @@ function keySql({ field, column, period }: GroupKey): string {
 
 /** The hour or the day at which a period begins, in UTC. */
 function periodSql(field: string, { name, type }: ComparedColumn, period: Period): string {
-  if (type === 'timestamptz') return beginning(`${timeSql(field, name)} at time zone 'UTC'`, period);
+  // The time of creation is in the id.
+  const time = field === 'created_at' ? `to_timestamp(moment_of(record.${name}) / 1000.0)` : `record.${name}`;
+  if (type === 'timestamptz') return beginning(`${time} at time zone 'UTC'`, period);
   // PostgreSQL has no year 0, which fails here.
   if (period === 'week') return beginning(`left(record.${name}, 10)::timestamp`, period);
   const [characters, rest] = PREFIXES[period];
@@ -52,10 +54,6 @@ const PREFIXES = {
 
 const beginning = (time: string, period: Period) =>
   `to_char(date_trunc('${period}', ${time}), 'YYYY-MM-DD${period === 'hour' ? '"T"HH24:00:00.000"Z"' : ''}')`;
-
-/** The time of creation is in the id. */
-const timeSql = (field: string, column: string) =>
-  field === 'created_at' ? `to_timestamp(moment_of(record.${column}) / 1000.0)` : `record.${column}`;
 
 function aggregateSql({ of }: Aggregate): string {
   if (!of) return 'count(*)::double precision';

@@ -5,6 +5,7 @@ import type { Value } from '../db/db.js';
 import { fill, statementsOn } from '../db/statements.js';
 import { invalidQuery } from '../errors/input-errors.js';
 import { nameStatement } from '../telemetry/wait-tracking.js';
+import { callersArgs, callersParts, isOfCaller } from './callers-pages.js';
 import { hasTrigram, type Parameter, parametersIn, searchPattern } from './comparison-sql.js';
 import { type Access, EVERYTHING, type ExpressedSelection, hasTerms, isSearch } from './condition.js';
 import { accessibleSql, recordsSql, totalSql } from './condition-sql.js';
@@ -24,17 +25,23 @@ import { pairsSql, referringSql } from './record-source.js';
 
 /** A page that ends before this row is read from the beginning: what precedes it is cheaper to skip than to look up. */
 const FIRST_ROWS = 500;
+const FIRST = 'page_first';
+/** Statements that only Citus has, and those in their place. */
+const OTHERS: Readonly<Record<string, string>> = {
+  page_of_parent: 'page_found',
+  page_matching_short: 'page_matching',
+};
 
 /**
- * `short`: one of few texts, whose cost depends on the page alone. `search`: one of few texts, whose cost grows with the
- * records that it finds or skips. `query`: a text of its own for each combination of conditions.
+ * `short`: one of few texts, whose cost depends on the page alone. `search`: one of few texts, whose cost grows with the records that
+ * it finds or skips. `callers`: a text that callers share, which has arrays of the values. `query`: a text of its own for each
+ * combination of conditions.
  */
-type Cost = 'short' | 'search' | 'query';
+type Cost = 'short' | 'search' | 'callers' | 'query';
 
-/** How the records of a numbered page are found. */
+/** How the records of a numbered page are found: by a statement of this name, or without one from the first row of the list on. */
 interface Finding {
-  /** The name of its statement, perhaps of one that only Citus has, and of the one in its place. No engine has `page_queried`. */
-  readonly names: readonly [string, string?];
+  readonly name: string;
   readonly cost: Cost;
 }
 
@@ -45,10 +52,13 @@ export interface ListStatement {
   readonly cost: Cost;
 }
 
+/** The most texts of one collection that callers may add to: each shape of their access and each order has its own. */
+const MAX_TEXTS = 200;
+
 /** Makes the statements of the lists of one collection. */
 export class ListStatements {
   readonly #templates: ReadonlyMap<string, string>;
-  /** The texts of pages without conditions, which repeat: to compose one takes a fifth of the time of its request. */
+  /** The texts that pages repeat, by their names, orders and shapes of access: to compose one takes a fifth of the time of a request. */
   readonly #texts = new Map<string, string>();
 
   constructor(
@@ -58,13 +68,11 @@ export class ListStatements {
     this.#templates = statementsOn(engine, 'collection/list.sql');
   }
 
-  /** The template of the pages of all that callers may read. */
-  get ofCallers(): string {
-    return this.#templates.get('page_of_callers')!;
-  }
-
-  /** Reads a page: for a numbered one its `total` and `docs`, for one between cursors the columns that `cursorPage` names. */
-  page(list: PageRequest): ListStatement {
+  /**
+   * Reads a page: for a numbered one its `total` and `docs`, for one between cursors the columns that `cursorPage` names. `isShared`:
+   * callers may share the statement.
+   */
+  page(list: PageRequest, isShared = false): ListStatement {
     const { part, selection } = list;
     const keyset = this.#orderOf(list);
     if (part.kind === 'keyset') {
@@ -72,22 +80,26 @@ export class ListStatements {
       return this.#between(list, part, isPlain ? 'short' : 'query');
     }
     const offset = Math.min((part.page - 1) * part.limit, Number.MAX_SAFE_INTEGER);
-    const end = offset + part.limit;
     const args: Value[] = [part.limit, offset];
-    if (isInParts(keyset)) return { text: this.#rows(list, keyset, end, args), args, cost: 'query' };
-    const { names, cost } = findingOf(list, end, this.engine);
-    const [{ field, direction }] = list.sorts as [SortKey];
-    const key = `${names[0]} ${field} ${direction}`;
-    const known = cost === 'query' ? undefined : this.#texts.get(key);
-    if (known !== undefined) return { text: known, args: [...args, ...valuesOf(selection)], cost };
-    const template = names.find((each) => this.#templates.has(each ?? ''));
-    const text = template
-      ? this.#page(template, list, keyset, args)
-      : this.#rows(list, keyset, cost === 'query' ? end : undefined, args);
-    if (cost === 'query') return { text, args, cost };
-    nameStatement(text, `${names[0]} ${this.resource.name}`);
+    const [{ field, direction }] = list.sorts as readonly [SortKey];
+    const order = `${direction} ${field}`;
+    const ofShape = `${selection.access?.shape} ${order}`;
+    const isBounded = this.#texts.has(ofShape) || this.#texts.size < MAX_TEXTS;
+    if (isShared && isBounded && isOfCaller(list, keyset, this.engine)) {
+      const parts = () => callersParts(this.resource, list);
+      const text = this.#known(ofShape, () => this.#fill('page_of_callers', parts()));
+      return { text, args: callersArgs(part, selection.access!), cost: 'callers' };
+    }
+    const { name, cost } = findingOf(list, keyset, offset + part.limit, this.engine);
+    if (cost === 'query') return { text: this.#page(name, list, keyset, args), args, cost };
+    const text = this.#known(`${name} ${order}`, () => this.#page(name, list, keyset, [...args]));
+    return { text, args: [...args, ...valuesOf(selection)], cost };
+  }
+
+  #known(key: string, compose: () => string): string {
+    const text = this.#texts.get(key) ?? compose();
     this.#texts.set(key, text);
-    return { text, args, cost };
+    return text;
   }
 
   /** Citus joins no tables by other columns than those that distribute them. Throws 400. */
@@ -97,13 +109,29 @@ export class ListStatements {
     return keysetOf(this.resource, sorts, selection.access);
   }
 
-  /** Reads a numbered page from its first rows on, which end at `end`; undefined: within FIRST_ROWS, which the planner needs as a constant. */
-  #rows(list: ListRequest, keyset: Keyset, end: number | undefined, args: Value[]): string {
+  /**
+   * Reads a numbered page: from its first rows on, or by a statement that finds the ids of a page before it reads their records.
+   * `first`: the rows end within FIRST_ROWS, which the planner needs as a constant.
+   */
+  #page(name: string, list: ListRequest, keyset: Keyset, args: Value[]): string {
+    const { selection, counts } = list;
     const parameter = parametersIn(args);
-    const limit = end === undefined ? String(FIRST_ROWS) : parameter(String(end), 'bigint');
-    const { total, rows } = this.#scan(list, { keyset, position: undefined, limit }, parameter);
-    return `select (${total}) as total${list.counts ? '' : ', count(*) as rows'}, ${documentsOf(outerOrder(keyset, 'record.'))} as docs
+    const template = this.#templates.has(name) ? name : OTHERS[name];
+    if (template === undefined) {
+      const [limit, offset] = args as [number, number];
+      const end = name === FIRST ? String(FIRST_ROWS) : parameter(String(offset + limit), 'bigint');
+      const { total, rows } = this.#scan(list, { keyset, position: undefined, limit: end }, parameter);
+      return `select (${total}) as total${counts ? '' : ', count(*) as rows'}, ${documentsOf(outerOrder(keyset, 'record.'))} as docs
 from (${rows} limit $1::bigint offset $2::bigint) as record`;
+    }
+    const source = accessibleSql(this.resource, 'record', selection.access, parameter, this.engine);
+    return this.#fill(template, {
+      ...this.#records(list, parameter),
+      number_in_page: counts ? '' : ', (select count(*) from page) as rows',
+      source,
+      ...orderParts(keyset),
+      ...(selection.words?.isRanked ? rankedParts(source) : {}),
+    });
   }
 
   /** Reads a page from its cursor on. It skips no records, so that its cost does not depend on its place in the list. */
@@ -134,20 +162,6 @@ from (${rows} limit $1::bigint offset $2::bigint) as record`;
       records,
       total: counts ? totalSql(this.resource, selection, records) : 'select null::bigint as total',
     };
-  }
-
-  /** Finds the ids of a numbered page before it reads their records. */
-  #page(name: string, list: ListRequest, keyset: Keyset, args: Value[]): string {
-    const { selection, counts } = list;
-    const parameter = parametersIn(args);
-    const source = accessibleSql(this.resource, 'record', selection.access, parameter, this.engine);
-    return this.#fill(name, {
-      ...this.#records(list, parameter),
-      number_in_page: counts ? '' : ', (select count(*) from page) as rows',
-      source,
-      ...orderParts(keyset),
-      ...(selection.words?.isRanked ? rankedParts(source) : {}),
-    });
   }
 
   #fill(name: string, parts: Readonly<Record<string, string>> & { readonly source?: string }): string {
@@ -195,7 +209,7 @@ from (${rows} limit $1::bigint offset $2::bigint) as record`;
       settings: values.length === 0 ? 'null' : `array[${values.join(', ')}]::text[]`,
       ...orderParts(keyset),
     });
-    if (findingOf({ ...list, counts: true }, 0, engine).cost !== 'query')
+    if (findingOf({ ...list, counts: true }, keyset, 0, engine).cost !== 'query')
       nameStatement(text, `${name} ${resource.name}`);
     return { text, settings };
   }
@@ -282,22 +296,20 @@ const valuesOf = ({ parent, search: [term] }: ExpressedSelection): readonly Valu
  * How a page that ends at `end` is found. One with conditions has a text of its own, which takes less time to plan if it is short. If
  * its total has to find all matches, the matches of a search or of costly conditions are found once.
  */
-function findingOf({ sorts, counts, selection }: ListRequest, end: number, engine: Engine): Finding {
+function findingOf(list: ListRequest, keyset: Keyset, end: number, engine: Engine): Finding {
+  const { sorts, counts, selection } = list;
   const { conditions, parent, search, words, access } = selection;
   const [term, ...more] = search;
+  if (isInParts(keyset)) return { name: 'page_queried', cost: 'query' };
   const isPlain = counts && sorts.length === 1 && conditions.length + more.length === 0 && !access && !words;
   if (isPlain && term === undefined) {
-    if (parent !== undefined) return { names: ['page_of_parent', 'page_found'], cost: 'short' };
-    if (end <= FIRST_ROWS) return { names: ['page_first'], cost: 'short' };
-    return sorts[0]!.field === 'created_at'
-      ? { names: ['page_counted'], cost: 'short' }
-      : { names: ['page_deep', 'page_found'], cost: 'search' };
+    if (parent !== undefined) return { name: 'page_of_parent', cost: 'short' };
+    if (end <= FIRST_ROWS) return { name: FIRST, cost: 'short' };
+    const isCreation = sorts[0]!.field === 'created_at';
+    return isCreation ? { name: 'page_counted', cost: 'short' } : { name: 'page_found', cost: 'search' };
   }
   if (isPlain && parent === undefined)
-    return {
-      names: [hasTrigram(term!) ? 'page_matching' : 'page_matching_short', 'page_matching'],
-      cost: 'search',
-    };
+    return { name: hasTrigram(term!) ? 'page_matching' : 'page_matching_short', cost: 'search' };
   const isCostly = conditions.some(({ kind }) => kind !== 'comparison');
   const name =
     isSearch(selection) || (counts && isCostly)
@@ -305,5 +317,5 @@ function findingOf({ sorts, counts, selection }: ListRequest, end: number, engin
       : isCostly || end > FIRST_ROWS
         ? 'page_found'
         : 'page_queried';
-  return { names: [engine.correlates ? name : 'page_queried'], cost: 'query' };
+  return { name: engine.correlates ? name : 'page_queried', cost: 'query' };
 }

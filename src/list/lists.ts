@@ -7,7 +7,7 @@ import type { Db, Row, Run } from '../db/db.js';
 import { foreignCursor, invalidQuery, queryTimeout } from '../errors/input-errors.js';
 import { type Json, type JsonObject, setMember } from '../json.js';
 import { sharing } from '../telemetry/instruments.js';
-import { openCallersPages, readableParts } from './callers-pages.js';
+import { readableParts, readCallersPages } from './callers-pages.js';
 import { type Access, type ExpressedSelection, hidesFields } from './condition.js';
 import { excerptHtml, excerptSql } from './excerpt-sql.js';
 import { groupSql } from './group-sql.js';
@@ -103,48 +103,62 @@ function openStatements(db: Db, resource: Resource) {
     { ...PAGES, sharing: share('page') },
     async ([statement]) => [await db.run(statement!.text, statement!.args)],
   );
-  const send = (statement: ListStatement, run: Run | undefined): Promise<readonly Row[]> => {
-    const { text, args, cost } = statement;
-    if (run) return run(text, args);
-    if (cost === 'short') return short(statement);
-    return cost === 'search' ? db.search(text, args, searches) : db[cost](text, args, queries);
-  };
   const read = async (statement: ListStatement, run: Run | undefined): Promise<readonly Row[]> => {
+    const { text, args, cost } = statement;
     try {
-      return await send(statement, run);
+      if (run) return await run(text, args);
+      if (cost === 'short') return await short(statement);
+      return await (cost === 'search' ? db.search(text, args, searches) : db.query(text, args, queries));
     } catch (error) {
       // The conditions of a request or of a caller may take long.
-      const isTimeout = statement.cost === 'query' && databaseErrorOf(error)?.code === STATEMENT_TIMEOUT;
+      const isTimeout = cost === 'query' && databaseErrorOf(error)?.code === STATEMENT_TIMEOUT;
       throw isTimeout ? queryTimeout() : error;
     }
   };
-  const ofCaller = openCallersPages(db, resource, statements.ofCallers, share('page'));
-  return { db, statements, read, ofCaller };
+  const ofText = new Map<string, (page: ListStatement) => Promise<Row | undefined>>();
+  /** Undefined: the page needs a statement of its own. */
+  const ofCaller = (page: ListStatement): Promise<Row | undefined> => {
+    const { text } = page;
+    const known = ofText.get(text);
+    if (known) return known(page);
+    // While two statements are in flight, the pages that arrive wait for the next one.
+    const options = { ...PAGES, max: 16, sharing: share('page') };
+    ofText.set(
+      text,
+      createBatcher(options, (pages: readonly ListStatement[]) => readCallersPages(db, text, pages)),
+    );
+    return ofCaller(page);
+  };
+  /** Callers with more, or larger, records than a shared statement reads. */
+  const large = new WeakSet<Access>();
+  return { db, statements, read, ofCaller, large };
 }
 
 /** The lists of the records and fields that there are for a caller; undefined: of all. */
 function listsOf(opened: ReturnType<typeof openStatements>, access?: Access): Lists {
-  const { db, statements, read, ofCaller } = opened;
+  const { db, statements, read, ofCaller, large } = opened;
   const { resource } = statements;
-  const limited = <S extends ExpressedSelection>(selection: S): S =>
-    access ? { ...selection, access } : selection;
-  const within = <T extends { readonly selection: ExpressedSelection }>(list: T): T => ({
-    ...list,
-    selection: limited(list.selection),
-  });
+  const within = <T extends { readonly selection: ExpressedSelection }>(list: T): T =>
+    access ? { ...list, selection: { ...list.selection, access } } : list;
+  const page = async (given: PageRequest, run?: Run): Promise<Page> => {
+    const list = within(given);
+    const { access: own } = list.selection;
+    const statement = statements.page(list, own && !run && !large.has(own));
+    const isShared = statement.cost === 'callers';
+    const explain = list.part.kind === 'keyset' && list.part.position ? cursorError : undefined;
+    const row = isShared ? await ofCaller(statement) : (await read(statement, run).catch(explain))[0]!;
+    if (!row) {
+      large.add(own!);
+      return page(given);
+    }
+    const found = pageOf(row, list.counts ? Number(row.total) : undefined, list.part);
+    if (!own || !isShared || !hidesFields(own)) return found;
+    // Callers with other fields may share the row.
+    return { ...found, row: { ...row }, documents: readableParts(found.documents!, own) };
+  };
   return {
     within: (other) => listsOf(opened, other),
-    page: async (given, run) => {
-      const list = access ? within(given) : given;
-      const { access: own } = list.selection;
-      const shared = own && !run ? await ofCaller(list) : undefined;
-      const explain = list.part.kind === 'keyset' && list.part.position ? cursorError : undefined;
-      const row = shared ?? (await read(statements.page(list), run).catch(explain))[0]!;
-      const page = pageOf(row, list.counts ? Number(row.total) : undefined, list.part);
-      if (!own || !shared || !hidesFields(own)) return page;
-      // Callers with other fields may share the row.
-      return { ...page, row: { ...row }, documents: readableParts(page.documents!, own) };
-    },
+    page,
     groups: async (request, run) => {
       const statement = groupSql(resource, within(request), db.engine);
       const rows = await read({ ...statement, cost: 'query' }, run).catch(groupError);
@@ -175,7 +189,7 @@ function listsOf(opened: ReturnType<typeof openStatements>, access?: Access): Li
       return new Map(rows.map((row) => [String(row.id), excerptsIn(resource, row)]));
     },
     ids: async (selection, limit, run) =>
-      (await read(statements.ids(limited(selection), limit), run)).map(({ id }) => String(id)),
+      (await read(statements.ids(within({ selection }).selection, limit), run)).map(({ id }) => String(id)),
     referringCounts: async (columns, ids, run) => {
       const rows = await read(statements.referringCounts(columns, ids, access), run);
       return new Map(rows.map(({ parent, total }) => [String(parent), Number(total)]));

@@ -95,11 +95,9 @@ class Scope {
 
   get names(): string {
     const relations = this.others ? relatedOf(this.resource).map(({ name }) => name) : [];
-    return listed([...new Set([...this.operators.keys(), ...relations])]);
+    return [...new Set([...this.operators.keys(), ...relations])].join(', ') || 'none';
   }
 }
-
-const listed = (names: readonly string[]) => (names.length === 0 ? 'none' : names.join(', '));
 
 /** Conditions that all hold. */
 function conditionsOf(members: FilterTree, scope: Scope): Condition[] {
@@ -124,13 +122,11 @@ function combinationOf(kind: Combination['kind'], node: FilterPlace, scope: Scop
     if (!/^\d{1,3}$/.test(index))
       throw invalidQuery(group.name, `must have a number after ${kind}, as in filter[${kind}][0][field]`);
     requireMembers(group, 'the name of a field');
-    return allOf(conditionsOf(group.members, scope));
+    const conditions = conditionsOf(group.members, scope);
+    return conditions.length === 1 ? conditions[0]! : { kind: 'and' as const, conditions };
   });
   return { kind, conditions: groups };
 }
-
-const allOf = (conditions: readonly Condition[]): Condition =>
-  conditions.length === 1 ? conditions[0]! : { kind: 'and', conditions };
 
 function requireMembers({ name, values, members }: FilterPlace, follows: string): void {
   if (values.length > 0 || members.size === 0) throw invalidQuery(name, `must be followed by ${follows}`);
@@ -165,8 +161,6 @@ function fieldConditions(field: string, node: FilterPlace, scope: Scope): Condit
 
 const NONE: FilterTree = new Map();
 
-const isTrue = ({ values: [value, ...more] }: FilterPlace): boolean => more.length === 0 && value === 'true';
-
 function relationConditions(
   relation: Related,
   members: FilterTree,
@@ -190,7 +184,7 @@ function relationConditions(
     if (!(QUANTIFIERS as readonly string[]).includes(segment))
       throw invalidQuery(member.name, `must have one of ${QUANTIFIERS.join(', ')} after ${relation.name}`);
     // `filter[books][some]=true`: there is one.
-    const isAny = segment !== 'every' && member.members.size === 0 && isTrue(member);
+    const isAny = segment !== 'every' && member.members.size === 0 && member.values.join() === 'true';
     if (!isAny)
       requireMembers(member, segment === 'every' ? 'the name of a field' : 'the name of a field, or be true');
     return {

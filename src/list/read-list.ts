@@ -180,10 +180,9 @@ function keysetList(
 const PAGED = ['after', 'before', 'limit', 'include'];
 
 function readPosition(given: URLSearchParams, identity: string, keyset: Keyset): Position | undefined {
-  const [after, before] = [given.get('after'), given.get('before')];
-  if (after !== null && before !== null) throw invalidQuery('before', 'cannot be combined with after');
-  if (after !== null) return readCursor(after, 'after', identity, keyset);
-  return before === null ? undefined : readCursor(before, 'before', identity, keyset);
+  const [side, other] = (['after', 'before'] as const).filter((name) => given.has(name));
+  if (other) throw invalidQuery('before', 'cannot be combined with after');
+  return side && readCursor(given.get(side)!, side, identity, keyset);
 }
 
 /** The parameters of an address but some. */

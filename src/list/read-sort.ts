@@ -46,7 +46,8 @@ const sortablesOf = perResource((resource): ReadonlyMap<string, Sortable> => {
     return (reference?.sorts ?? []).map((name) => [`${relation.name}.${name}`, { name, relation }]);
   });
   const own = [...resource.sorts.keys()].map((name): [string, Sortable] => [name, { name }]);
-  return new Map([...related, ...own]);
+  // The own members come first, and have their names.
+  return new Map([...own, ...related.filter(([name]) => !resource.sorts.has(name))]);
 });
 
 /** Whether a caller may read a field of all records. */
@@ -58,10 +59,7 @@ const showsOfAll = (access: Access | undefined, field: string): boolean =>
   );
 
 /** The names by which a list can be sorted, its own members first. */
-export const sortNames = (resource: Resource): readonly string[] => [
-  ...resource.sorts.keys(),
-  ...[...sortablesOf(resource).keys()].filter((name) => !resource.sorts.has(name)),
-];
+export const sortNames = (resource: Resource): readonly string[] => [...sortablesOf(resource).keys()];
 
 /** The keys that an order can have, and with a minus those of descending orders. */
 export const sortKeysOf = (resource: Resource, nameOf = (field: string) => field): string[] =>

@@ -102,7 +102,11 @@ export function readAccess(
     symbols.some((each) => each.place === place) ? value : null,
   );
   const key = JSON.stringify([bitsOf(grants), values]);
-  const access = accesses.get(key) ?? accessBy(grants, values);
+  const shape = [
+    bitsOf(grants),
+    ...values.map((value) => (value === null ? '' : values.indexOf(value))),
+  ].join();
+  const access = accesses.get(key) ?? accessBy(grants, values, shape);
   accesses.set(key, access);
   return access;
 }
@@ -131,10 +135,10 @@ export function referableGrants(
   return isAny ? readable : readable.filter(({ where }) => where !== undefined);
 }
 
-function accessBy(grants: readonly Grant[], values: SymbolValues): Access {
+function accessBy(grants: readonly Grant[], values: SymbolValues, shape: string): Access {
   const alternatives = alternativesOf(grants.map(({ conditions }) => conditions));
   const isSelective = alternatives.every((conditions) => conditions.some(isAboutCaller));
-  return { grants, alternatives, isSelective, values };
+  return { grants, alternatives, isSelective, values, shape };
 }
 
 /** Lists of conditions without those lists that another one includes: a record fulfils one of the rest if it fulfils one of all. */

@@ -27,7 +27,7 @@ async function open(t: Test) {
   };
   const [tenant, other] = [await as({ tenant: 'a' }), await as({})];
   const { json } = await tenant('POST', '/deals', { tenant: 'a' });
-  return { tenant, other, dealId: json.id as string };
+  return { as, tenant, other, dealId: json.id as string };
 }
 
 type Call = Awaited<ReturnType<typeof open>>['tenant'];
@@ -79,6 +79,18 @@ const SURFACES: readonly Surface[] = [
   lines('respond-async', '400 BAD_REQUEST', '400 BAD_REQUEST'),
   lines('respond-async, handling=lenient', '400 BAD_REQUEST', '400 BAD_REQUEST'),
 ];
+
+t.test('a page of callers with an empty claim is none of callers without the claim', async (t) => {
+  const { as } = await open(t);
+  const [empty, none] = [await as({ tenant: '' }), await as({})];
+  t.equal((await empty('POST', '/deals', { tenant: '' })).status, 201);
+  for (const [call, total] of [
+    [none, 0],
+    [empty, 1],
+    [none, 0],
+  ] as const)
+    t.equal((await call('GET', '/deals?page=1')).json.meta.total, total);
+});
 
 t.test('a reference to a record that needs a claim is decided in one way on every surface', async (t) => {
   const { tenant, other, dealId } = await open(t);

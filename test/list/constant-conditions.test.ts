@@ -8,7 +8,7 @@ import t from '../support/test.js';
 const ENGINES = [POSTGRESQL, CITUS];
 const NEVER: Condition = { kind: 'or', conditions: [] };
 const ALWAYS: Condition = { kind: 'and', conditions: [] };
-const NOBODY: Access = { grants: [], alternatives: [], isSelective: false, values: [] };
+const NOBODY: Access = { grants: [], alternatives: [], isSelective: false, values: [], shape: '' };
 
 /** The access of a caller with one grant, which shows one field. */
 const limited = (...conditions: readonly Condition[]): Access => ({
@@ -16,6 +16,7 @@ const limited = (...conditions: readonly Condition[]): Access => ({
   alternatives: [conditions],
   isSelective: false,
   values: [],
+  shape: '',
 });
 
 const author = (conditions: readonly Condition[], access?: Access): Condition => ({

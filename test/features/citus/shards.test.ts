@@ -92,7 +92,7 @@ t.test('statements without "fan-out" read and write one shard', async (t) => {
     ['items', 'remove_if', items.of('remove_if'), [item, ...NO_PRECONDITIONS]],
     ['posts', 'page_of_parent', ...page('posts', 'limit=10', user)],
     ['items', 'page_first', ...page('items', 'limit=10')],
-    ['items', 'page_deep', ...page('items', 'page=100&limit=10&sort=price')],
+    ['items', 'page_found', ...page('items', 'page=100&limit=10&sort=price')],
     ['items', 'page_counted', ...page('items', 'page=100&limit=10')],
     ['items', 'page_matching', ...page('items', 'page=1&limit=10&search=chair')],
     ['items', 'page_matching_short', ...page('items', 'page=1&limit=10&search=ch')],

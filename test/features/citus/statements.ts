@@ -17,7 +17,7 @@ export const HEADINGS: ReadonlyMap<string, string> = new Map(
 export const EXAMINED = [
   ...['get', 'get_large', 'exists', 'lock'],
   ...['create', 'create_many', 'replace', 'replace_many', 'remove', 'remove_if'],
-  ...['page_of_parent', 'page_first', 'page_deep', 'page_counted'],
+  ...['page_of_parent', 'page_first', 'page_found', 'page_counted'],
   ...['page_matching', 'page_matching_short'],
 ];
 
@@ -26,7 +26,7 @@ export const NOT_EXAMINED: Readonly<Record<string, readonly string[]>> = {
   'about all that is selected, or about ids that a page has': [
     ...['stream', 'stream_matching', 'ids', 'referring', 'referring_readable', 'referring_counts'],
   ],
-  'of pages that other statements serve on Citus': [...['page_found', 'page_slice', 'page_of_callers']],
+  'of pages that other statements serve on Citus': ['page_slice', 'page_of_callers'],
   'of declarations that Citus refuses: ids of clients, numbers': [
     ...['create_with_id', 'deleted', 'create_numbered', 'lock_numbers'],
   ],

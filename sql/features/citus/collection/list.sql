@@ -7,7 +7,7 @@
 -- name: page_first ($1 limit, $2 offset) fan-out
 select total, docs from distributed_page(':name', 'true', $sql$:by$sql$, $sql$:documents$sql$, $1, $2);
 
--- name: page_deep ($1 limit, $2 offset) fan-out
+-- name: page_found ($1 limit, $2 offset) fan-out
 select total, docs from distributed_page(':name', 'true', $sql$:by$sql$, $sql$:documents$sql$, $1, $2);
 
 -- name: page_counted ($1 limit, $2 offset) fan-out
