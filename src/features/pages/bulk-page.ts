@@ -2,7 +2,6 @@ import { perResource, type Resource } from '../../collection/resource.js';
 import { badRequest, filterRequired } from '../../errors/request-errors.js';
 import { type Html, html } from '../../formats/html.js';
 import { MERGE_PATCH } from '../../http/media-types.js';
-import type { Reply } from '../../http/reply.js';
 import type { JsonObject } from '../../json.js';
 import { conditionName } from '../../list/query-names.js';
 import { grantsFor } from '../../policy/policy.js';
@@ -59,12 +58,10 @@ const fieldsOf = perResource((resource): readonly FormField[] => {
 export function bulkPage(resource: Resource, creation: PageForm): PageForm {
   const isBulk = ({ entered }: Submitted) => entered.texts.has('_id');
   return {
-    before: (submitted) => {
-      const { entered } = submitted;
-      if (entered.texts.has('_bulk'))
-        return confirmation(resource, entered.own('_bulk') === 'DELETE', submitted);
-      return undefined;
-    },
+    before: (submitted) =>
+      submitted.entered.texts.has('_bulk')
+        ? confirmation(resource, submitted.entered.own('_bulk') === 'DELETE', submitted)
+        : undefined,
     queryOf: (submitted) =>
       isBulk(submitted)
         ? String(new URLSearchParams({ [conditionName('id', 'in')]: idsIn(submitted).join(',') }))
@@ -77,13 +74,20 @@ export function bulkPage(resource: Resource, creation: PageForm): PageForm {
       const [[, value] = []] = await valuesIn(submitted, [field]);
       return bodyOf(MERGE_PATCH, { [field.member]: value ?? null });
     },
-    next: (reply, submitted) =>
-      isBulk(submitted) ? listAfter(submitted, matchedIn(reply)) : creation.next(reply, submitted),
+    next: (reply, submitted) => {
+      if (!isBulk(submitted)) return creation.next(reply, submitted);
+      const { matched } = (JSON.parse(reply.body!) as { meta: { matched: number } }).meta;
+      const done = submitted.method === 'DELETE' ? 'deleted' : 'saved';
+      return listHref(submitted, { _done: done, [RECORDS_DONE]: String(matched) });
+    },
     failed: (problem, submitted) =>
       isBulk(submitted)
-        ? confirmation(resource, submitted.method === 'DELETE', submitted, [
-            ...(failuresIn(problem)?.map(({ message }) => message) ?? [problem.message]),
-          ])
+        ? confirmation(
+            resource,
+            submitted.method === 'DELETE',
+            submitted,
+            (failuresIn(problem) ?? [problem]).map(({ message }) => message),
+          )
         : creation.failed?.(problem, submitted),
   };
 }
@@ -103,16 +107,6 @@ const listHref = (
   const list = LIST_PATH.test(path) ? path : request.path;
   return `${site.prefix}${list}${query.size > 0 ? `?${query}` : ''}`;
 };
-
-/** The list after a change, with the number of records that it changed. */
-const listAfter = (submitted: Submitted, matched: number): string =>
-  listHref(submitted, {
-    _done: submitted.method === 'DELETE' ? 'deleted' : 'saved',
-    [RECORDS_DONE]: String(matched),
-  });
-
-const matchedIn = ({ body = '' }: Reply): number =>
-  (JSON.parse(body) as { readonly meta: { readonly matched: number } }).meta.matched;
 
 const idsIn = ({ entered }: Submitted): readonly string[] =>
   (entered.texts.get('_id') ?? []).slice(0, MAX_CHOSEN);

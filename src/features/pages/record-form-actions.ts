@@ -8,7 +8,6 @@ import type { PageForm } from './form-action.js';
 import { formFields } from './form-fields.js';
 import type { FormModel } from './form-model.js';
 import { readAs } from './inner-read.js';
-import { wordsOf } from './labels.js';
 import type { PageContent } from './layout.js';
 import { formPage } from './record-forms.js';
 import { hasSignIn, signInHref } from './site.js';
@@ -47,27 +46,20 @@ async function formAgain(
   problem: Problem,
   submitted: Submitted,
 ): Promise<PageContent | undefined> {
-  const { name, singular, creation, change, resource } = model;
+  const { name, creation, change, resource } = model;
   const { site, request, entered, method, names } = submitted;
   const { texts, named } = entered;
   const failures = failuresIn(problem);
   const notice = failures ? undefined : noticeOf(problem, submitted);
   if (!failures && !notice) return undefined;
-  const word = wordsOf(singular);
-  const again = { singular, texts, named, failures, notice };
-  if (method === 'POST') {
-    const fields = formFields(creation(request));
-    return formPage(`New ${word}`, await model.crumbs(submitted), submitted, { ...again, fields });
-  }
+  const again = { texts, named, failures, notice };
+  if (method === 'POST')
+    return formPage(model, submitted, { ...again, fields: formFields(creation(request)) });
   const fields = formFields(change).filter((field) => field.name !== '*' || texts.has('*'));
   const state = { _etag: entered.own('_etag'), _was: entered.own('_was') };
-  // Undefined after the end of a session.
   const record = await readAs(site, request, `/${name}/:id`, {}, request.params.id);
   if (record && resource) await names.readTitles(resource, [record]);
-  const title = record ? model.titleOf(record, names) : word;
-  const above = record ? await model.crumbs(submitted, record) : [];
-  const crumbs = [...above, { text: title, href: site.prefix + request.path }];
-  return formPage(`Edit ${title}`, crumbs, submitted, { ...again, fields, state });
+  return formPage(model, submitted, { ...again, fields, state, record });
 }
 
 /** Statuses whose problem says that the form has nothing to change any more. */

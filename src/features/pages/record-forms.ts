@@ -20,7 +20,7 @@ import {
 import { type Filled, failuresOf, idOf, inputsOf, openForm } from './form-html.js';
 import type { FormModel } from './form-model.js';
 import { wordsOf } from './labels.js';
-import type { Crumb, PageContent, PageContext } from './layout.js';
+import type { PageContent, PageContext } from './layout.js';
 import type { Names } from './names.js';
 import type { PageOptions } from './pages.js';
 import { offersFor } from './reference-input.js';
@@ -46,11 +46,12 @@ function fieldsFor(record: JsonObject, rules: FormRules): FormField[] {
 
 /** A form of a page: for the first time, or again with what was entered. */
 interface ShownForm {
-  readonly singular: string;
   readonly fields: readonly FormField[];
   readonly texts: Texts;
-  /** The record that the form changes; absent: it creates one. */
+  /** The state of the record that the form changes; absent: it creates one. */
   readonly state?: FormState | undefined;
+  /** That record; undefined after the end of a session. */
+  readonly record?: JsonObject | undefined;
   readonly failures?: readonly Failure[] | undefined;
   readonly named?: Filled['named'];
   readonly notice?: Part;
@@ -58,12 +59,15 @@ interface ShownForm {
 
 /** The page with a form. The key of one that creates a record makes it once, however often the form is submitted. */
 export async function formPage(
-  title: string,
-  crumbs: readonly Crumb[],
-  { site, request, forms }: PageContext,
-  { singular, fields, texts, state, failures, named, notice }: ShownForm,
+  model: FormModel,
+  context: PageContext,
+  { fields, texts, state, record, failures, named, notice }: ShownForm,
 ): Promise<PageContent> {
+  const { site, request, forms, names } = context;
   const action = site.prefix + request.path;
+  const word = wordsOf(model.singular);
+  const title = record ? model.titleOf(record, names) : word;
+  const crumbs = state && !record ? [] : await model.crumbs(context, record);
   // No page contains a password that was entered.
   const secrets = fields.filter(({ kind }) => kind === 'secret').map(({ name }) => name);
   const filled: Filled = {
@@ -80,10 +84,10 @@ export async function formPage(
     isRequired: field.isRequired && was[field.name] !== digestOf(),
   }));
   return {
-    title,
-    crumbs,
+    title: `${state ? 'Edit' : 'New'} ${title}`,
+    crumbs: state ? [...crumbs, { text: title, href: action }] : crumbs,
     body: html`${openForm(action, forms, state ? { _method: 'PATCH', ...state } : { _key: randomUUID() }, 'edit')}${notice}${faultsOf(fields, filled)}${inputsOf(inputs, filled)}
-<p><button class="main">${state ? 'Save' : `Create ${wordsOf(singular)}`}</button> <a href="${action}">Cancel</a></p></form>`,
+<p><button class="main">${state ? 'Save' : `Create ${word}`}</button> <a href="${action}">Cancel</a></p></form>`,
   };
 }
 
@@ -92,16 +96,15 @@ export const fillOf = (...path: readonly string[]): string => `_${pointerTo(path
 
 /** The page with the form that creates a record, with the values of its address and each default of the declaration. */
 export async function newRecordPage(model: FormModel, shown: PageContext): Promise<PageContent> {
-  const { singular, creation, crumbs } = model;
   const { names, request } = shown;
-  const fields = formFields(creation(request));
+  const fields = formFields(model.creation(request));
   const texts = new Map<string, readonly string[]>();
   for (const field of fields) {
     const given = request.query.parameters.get(`_${field.name}`) ?? undefined;
     if (given !== undefined && field.to !== undefined) await names.read(field.to, [given]);
     texts.set(field.name, fieldTexts(field, given ?? field.schema.default, names));
   }
-  return formPage(`New ${wordsOf(singular)}`, await crumbs(shown), shown, { singular, fields, texts });
+  return formPage(model, shown, { fields, texts });
 }
 
 /** The parts of the page of a record that differ. */
@@ -126,16 +129,15 @@ export async function recordContent(
   const href = site.prefix + request.path;
   const title = model.titleOf(json, names);
   const above = await model.crumbs(shown, json);
-  const crumbs = [...above, { text: title, href }];
   if (given.has('_edit') && mayEdit) {
     const fields = fieldsFor(json, change);
     const texts = textsOf(json, fields, change, names);
     const state = stateOf(json, fields, change, names);
-    return formPage(`Edit ${title}`, crumbs, shown, { singular, fields, texts, state });
+    return formPage(model, shown, { fields, texts, state, record: json });
   }
   if (given.has('_delete') && mayDelete) {
     const body = deletionForm(href, singular, json, forms, { verb, effects: await effects?.() });
-    return { title: `${verb} ${title}`, crumbs, body };
+    return { title: `${verb} ${title}`, crumbs: [...above, { text: title, href }], body };
   }
   const { tools, body } = await content();
   const edit = mayEdit && html`<a class="button main" href="${href}?_edit">Edit</a>`;
