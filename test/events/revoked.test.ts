@@ -29,6 +29,10 @@ const basicOf = (email: string, password: string) => ({
   authorization: `Basic ${Buffer.from(`${email}:${password}`).toString('base64')}`,
 });
 
+t.test('two checks fit into the two seconds that docs/events.md and docs/accounts.md name', async (t) => {
+  t.ok(2 * readConfig({}).eventsCredentialMs <= 2000);
+});
+
 /** A stream of another credential, to see that only those concerned end. */
 async function setup(t: Test, env: Record<string, string> = {}, limits = {}) {
   const service = await testService(t, { ...ENV, ...env }, { ...QUIET, ...limits });

@@ -27,9 +27,9 @@ export async function newUser(users: Collection, fields: JsonObject): Promise<(r
   const isOpen = (name: string) =>
     Object.hasOwn(resource.schema.properties, name) &&
     !resource.references.some(({ field }) => field === name) &&
-    own.some((grant) => !grant.fields || grant.fields.includes(name));
+    (name === 'name' || own.some((grant) => !grant.fields || grant.fields.includes(name)));
   const denied = Object.keys(fields).filter(
-    (name) => !['email', 'name', 'password'].includes(name) && !isOpen(name),
+    (name) => name !== 'email' && name !== 'password' && !isOpen(name),
   );
   if (denied.length > 0) throw fieldsDenied(denied);
   const input = users.check(fields, 'request', undefined, id);

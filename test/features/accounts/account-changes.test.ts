@@ -78,6 +78,35 @@ t.test('another address is confirmed by both', async (t) => {
   }
 });
 
+t.test(
+  'without triggers of users, as on Citus, the change of an address is noted and ends invitations',
+  async (t) => {
+    const { requested, linkTo, confirm, messagesTo, service, user, visitor } = await start(t);
+    const { db } = service;
+    for (const name of ['plinth_log_addresses', 'plinth_moved_users'])
+      await db.run(`drop trigger ${name} on ${await tableOf(db)}`, []);
+    const invitation = `insert into plinth_invitations (id, email, inviter_id, records, collections, targets, expires_at)
+    values ($1, 'ann@example.org', $1, '{}', '{}', '{}', now() + interval '1 day')`;
+    await db.run(invitation, [user.id]);
+    await requested({ action: 'change-address', email: NEXT });
+    for (const address of ['ann@example.org', NEXT]) await confirm(await linkTo(address, '/confirm-address'));
+    await until('the former address gets a note', () =>
+      messagesTo('ann@example.org').some(({ text }) => /has another address/.test(text)),
+    );
+    t.match((await visitor.open('/account')).text, /The address was changed/);
+    t.match(await db.run('select outcome from plinth_invitations', []), [{ outcome: 'withdrawn' }]);
+  },
+);
+
+/** The table of users. */
+async function tableOf({ run }: { run: (text: string, args: never[]) => Promise<readonly object[]> }) {
+  const [row] = await run(
+    "select tgrelid::regclass::text as name from pg_trigger where tgname = 'plinth_moved_users' or tgname = 'plinth_deleted_users'",
+    [],
+  );
+  return (row as { name: string }).name;
+}
+
 t.test('a person gets a note of a new password', async (t) => {
   const { requested, messagesTo } = await start(t);
   const next = 'another long passphrase of mine';

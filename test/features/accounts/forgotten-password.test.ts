@@ -240,6 +240,24 @@ t.test('codes end when an administrator disables the user, and stay ended', asyn
   t.equal((await reset(codeIn((await until('another message', isNext))!.text))).status, 204);
 });
 
+t.test('a code that is stored while the user is being disabled ends when the user is enabled', async (t) => {
+  const { mail, ask, reset, service, id } = await start(t);
+  await ask('ann@example.org');
+  const code = codeIn((await messageAt(mail, 0)).text);
+  const session = `insert into issuer_records (hash, model, payload, user_id, expires_at)
+    values ('x', 'Session', '{}', $1, now() + interval '1 day')`;
+  await service.db.transaction(async (run) => {
+    // The trigger sees nothing that another transaction stores meanwhile.
+    await run('set local session_replication_role = replica', []);
+    await run('insert into plinth_disabled_users (user_id) values ($1)', [id]);
+    await run(session, [id]);
+  });
+  t.match(await reset(code), { status: 403, json: { error: { code: 'CODE_ENDED' } } });
+  await service.db.run('delete from plinth_disabled_users where user_id = $1', [id]);
+  t.match(await reset(code), { status: 403, json: { error: { code: 'CODE_ENDED' } } }, 'also later');
+  t.same(await service.db.run('select from issuer_records where user_id = $1', [id]), []);
+});
+
 t.test('a password that is set by any way ends the codes', async (t) => {
   const { mail, ask, reset, service, id } = await start(t);
   const users = service.collections.find(({ resource }) => resource.hasPasswords)!;
