@@ -39,12 +39,6 @@ const OTHERS: Readonly<Record<string, string>> = {
  */
 type Cost = 'short' | 'search' | 'callers' | 'query';
 
-/** How the records of a numbered page are found: by a statement of this name, or without one from the first row of the list on. */
-interface Finding {
-  readonly name: string;
-  readonly cost: Cost;
-}
-
 /** A statement with its parameters. Names in it come from the declaration, values are parameters. */
 export interface ListStatement {
   readonly text: string;
@@ -293,10 +287,15 @@ const valuesOf = ({ parent, search: [term] }: ExpressedSelection): readonly Valu
   parent !== undefined ? [parent] : term !== undefined ? [searchPattern(term)] : [];
 
 /**
- * How a page that ends at `end` is found. One with conditions has a text of its own, which takes less time to plan if it is short. If
+ * How a page that ends at `end` is found: by a statement of a name, or without one from the first row on. One with conditions has a text of its own, which takes less time to plan if it is short. If
  * its total has to find all matches, the matches of a search or of costly conditions are found once.
  */
-function findingOf(list: ListRequest, keyset: Keyset, end: number, engine: Engine): Finding {
+function findingOf(
+  list: ListRequest,
+  keyset: Keyset,
+  end: number,
+  engine: Engine,
+): { readonly name: string; readonly cost: Cost } {
   const { sorts, counts, selection } = list;
   const { conditions, parent, search, words, access } = selection;
   const [term, ...more] = search;

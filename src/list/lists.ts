@@ -119,15 +119,11 @@ function openStatements(db: Db, resource: Resource) {
   /** Undefined: the page needs a statement of its own. */
   const ofCaller = (page: ListStatement): Promise<Row | undefined> => {
     const { text } = page;
-    const known = ofText.get(text);
-    if (known) return known(page);
+    const readAll = (pages: readonly ListStatement[]) => readCallersPages(db, text, pages);
     // While two statements are in flight, the pages that arrive wait for the next one.
-    const options = { ...PAGES, max: 16, sharing: share('page') };
-    ofText.set(
-      text,
-      createBatcher(options, (pages: readonly ListStatement[]) => readCallersPages(db, text, pages)),
-    );
-    return ofCaller(page);
+    const known = ofText.get(text) ?? createBatcher({ ...PAGES, max: 16, sharing: share('page') }, readAll);
+    ofText.set(text, known);
+    return known(page);
   };
   /** Callers with more, or larger, records than a shared statement reads. */
   const large = new WeakSet<Access>();

@@ -31,11 +31,11 @@ function termsIn(text: string): Term[] {
   });
 }
 
-/** A word as `to_tsquery` reads it, whatever it contains. */
-const quoted = (word: string): string => `'${word.replace(/['\\]/g, '$&$&')}'`;
-
+/** Words as `to_tsquery` reads them, whatever they contain. */
 const operandsOf = ({ words, isPrefix }: Term): string[] =>
-  words.map((word, at) => `${quoted(word)}${isPrefix && at === words.length - 1 ? ':*' : ''}`);
+  words.map(
+    (word, at) => `'${word.replace(/['\\]/g, '$&$&')}'${isPrefix && at === words.length - 1 ? ':*' : ''}`,
+  );
 
 function termSql(term: Term): string {
   const operands = operandsOf(term).join(' <-> ');
