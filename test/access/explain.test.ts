@@ -1,5 +1,5 @@
 import { setUserScopes } from '../../src/auth/user-scopes.js';
-import { declaredService } from '../support/callers.js';
+import { declaredService, valuesOf } from '../support/callers.js';
 import { declare } from '../support/collections.js';
 import { plinth } from '../support/command.js';
 import t from '../support/test.js';
@@ -38,20 +38,13 @@ t.test('an operator sees which grants hold for a caller, and why others do not',
       { grant: '/x-collection/access/5', holds: false, reason: 'needs the scope admin' },
     ],
   });
-  t.match(create, {
-    verb: 'create',
-    permitted: null,
-    grants: [{ holds: null }, { holds: null }, { holds: false }],
-  });
+  t.match(create, { verb: 'create', permitted: null });
+  t.same(valuesOf(create.grants, 'holds').slice(0, 3), [null, null, false]);
   t.match(update, { verb: 'update', permitted: false });
   t.match(remove, { verb: 'delete', permitted: false });
   const owner = await ask(`/issues/${issue}`, ann.id);
-  t.match(owner.json.access, [
-    { permitted: true, fields: null },
-    {},
-    { permitted: true, fields: null },
-    { permitted: true },
-  ]);
+  const whole = { permitted: true, fields: null };
+  t.match(owner.json.access, [whole, {}, whole, { permitted: true }]);
   t.match((await ask('/issues', ann.id)).json, { id: null, access: [{ verb: 'read', permitted: null }] });
   const machine = await ask(`/issues/${issue}`, 'reports', '&scopes=items:read');
   t.match(machine.json.access[0].grants[0], { holds: false, reason: 'needs the scope issues:read or self' });
@@ -87,15 +80,13 @@ t.test('a command explains a request', async (t) => {
   const team = await made('/teams', { name: 'One', ownerId: ann.id });
   const env = { DATABASE_URL: service.databaseUrl, COLLECTIONS: declare(t, TEAM_TRACKER) };
   const run = (...args: string[]) => plinth(t, ['access', 'explain', ...args], env);
-  t.match(await run('--as', 'ann@example.com', 'GET', `/teams/${team}`), {
-    code: 0,
-    out: /^read: permitted\n {2}\/x-collection\/access\/0: holds\n/,
-  });
-  t.match(await run('--as', bob.id, 'PATCH', `/teams/${team}`), {
-    code: 1,
-    out: /^update: not permitted\n {2}\/x-collection\/access\/1: the record does not fulfil its conditions\n {4}\{"ownerId":"\$caller"\}\n/,
-    err: /PATCH \/teams\/\S+ is not permitted/,
-  });
+  const read = await run('--as', 'ann@example.com', 'GET', `/teams/${team}`);
+  t.match(read, { code: 0, out: /^read: permitted\n {2}\/x-collection\/access\/0: holds\n/ });
+  const update = await run('--as', bob.id, 'PATCH', `/teams/${team}`);
+  t.match(update, { code: 1, err: /PATCH \/teams\/\S+ is not permitted/ });
+  const failed =
+    '/x-collection/access/1: the record does not fulfil its conditions\n    {"ownerId":"$caller"}\n';
+  t.ok(update.out.startsWith(`update: not permitted\n  ${failed}`), update.out);
   const { out } = await run('--as', bob.id, '--json', 'POST', '/teams');
   t.match(JSON.parse(out), { verb: 'create', permitted: null });
   t.equal((await run('--as', 'nobody@example.com', 'GET', '/teams')).code, 1);

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../src/json.js';
+import { rpc } from '../support/callers.js';
 import { whenEventsAreFinal } from '../support/final-events.js';
 import type { ServiceResponse } from '../support/service.js';
 import { NAMES, type Name } from './drawn-rules.js';
@@ -78,5 +79,5 @@ export const called = (
   args: JsonObject,
 ): Promise<ServiceResponse> =>
   world.send(caller, 'POST', '/mcp', {
-    body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } },
+    body: rpc('tools/call', { name, arguments: args }),
   });

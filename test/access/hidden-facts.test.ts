@@ -142,14 +142,10 @@ t.test('failures of fields that a caller may not read name neither the fields no
     t.match(refused, { status: 400, json: { errors: [hidden] } }, method);
     t.notMatch(JSON.stringify(refused.json.errors), /cost|remark|50|fine/);
   }
-  t.match(await ann('PATCH', path, { status: 'closed', name: 7 }), {
-    status: 400,
-    json: { errors: [{ path: '/name', keyword: 'type' }, hidden] },
-  });
-  t.match((await operator('PATCH', path, { status: 'closed' })).json.errors, [
-    { path: '/cost' },
-    { path: '/remark' },
-  ]);
+  const { status, json } = await ann('PATCH', path, { status: 'closed', name: 7 });
+  t.match([status, json.errors], [400, [{ path: '/name', keyword: 'type' }, hidden]]);
+  const { errors } = (await operator('PATCH', path, { status: 'closed' })).json;
+  t.match(errors, [{ path: '/cost' }, { path: '/remark' }]);
   await operator('PATCH', path, { cost: 60, remark: 'ok' });
   t.equal((await ann('PATCH', path, { status: 'closed' })).status, 200);
 });
@@ -157,10 +153,8 @@ t.test('failures of fields that a caller may not read name neither the fields no
 t.test('the creation of a record that hides a part of itself does not show that part', async (t) => {
   const { ann, made } = await open(t);
   const parentId = await made('/branches', { text: 'trunk' });
-  t.match(await ann('POST', '/branches', { text: 'first', parentId }), {
-    status: 201,
-    json: { pin: '1234' },
-  });
+  const first = await ann('POST', '/branches', { text: 'first', parentId });
+  t.match(first, { status: 201, json: { pin: '1234' } });
   const created = await ann('POST', '/branches', { text: 'last', parentId });
   t.match(created, { status: 201, json: { text: 'last', pin: undefined } });
   t.same(created.json, (await ann('GET', `/branches/${created.json.id}`)).json);

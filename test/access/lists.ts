@@ -1,7 +1,9 @@
 import type { Json, JsonObject } from '../../src/json.js';
 import { fulfils } from '../list/evaluator.js';
 import type { ServiceResponse } from '../support/service.js';
+import { recordsIn } from '../support/words.js';
 import { FIELDS, NAMES, type Name, PARENTS, RELATIONS } from './drawn-rules.js';
+import { called } from './feeds.js';
 import { type Caller, NESTED } from './model.js';
 import { bare, readFilter, requireFailure, type Surface, someFilter, someId, unreadable } from './reads.js';
 import type { World } from './world.js';
@@ -20,14 +22,8 @@ function drawList(world: World): Listed {
   const name = draw.pick(isNested ? NESTED : NAMES);
   const { to } = PARENTS[name] ?? {};
   const isSearched = searchedOf(name).length > 0;
-  const words = [
-    'red',
-    'note',
-    'text',
-    '~1000',
-    'e',
-    draw.pick(world.model.data.issues!).diary ?? 'x',
-  ] as string[];
+  const diary = String(draw.pick(world.model.data.issues!).diary ?? 'x');
+  const words = ['red', 'note', 'text', '~1000', 'e', diary];
   const sortable = Object.keys(FIELDS[name]).filter(
     (field) => FIELDS[name][field]!['x-index'] && !['tags', 'isOpen'].includes(field),
   );
@@ -124,23 +120,15 @@ export const listing: Surface = async (world, caller) => {
   t.equal(found.json.meta.total, records.length, `the total of ${shown}`);
   const address = found.headers.location;
   if (address === undefined) return;
-  t.same(
-    (await world.send(caller, 'GET', address)).json.data,
-    found.json.data,
-    `${caller.label} GET ${address}`,
-  );
+  const again = await world.send(caller, 'GET', address);
+  t.same(again.json.data, found.json.data, `${caller.label} GET ${address}`);
   const second = address.replace('page=1', 'page=2');
   const later = (await world.send(caller, 'GET', second)).json.data as JsonObject[];
   t.same(later.map(bare), records.slice(limit, 2 * limit), `${caller.label} GET ${second}`);
   const [target, query = ''] = address.split('?');
   const whole = `${target}?${query.replace(/&?(limit|page)=\d+/g, '')}`;
   const lines = await world.send(caller, 'GET', whole, { headers: { accept: 'application/x-ndjson' } });
-  const parsed = lines.text.split('\n').filter((line) => line !== '');
-  t.same(
-    parsed.map((line) => JSON.parse(line) as JsonObject),
-    records,
-    `${caller.label} ${whole} as lines`,
-  );
+  t.same(recordsIn(lines.text), records, `${caller.label} ${whole} as lines`);
   const csv = await world.send(caller, 'GET', whole, { headers: { accept: 'text/csv' } });
   t.equal(csv.text.split('\r\n').length - 2, records.length, `${caller.label} ${whole} as CSV: ${csv.text}`);
   const html = await world.send(caller, 'GET', address, { headers: { accept: 'text/html' } });
@@ -253,10 +241,7 @@ export const calling: Surface = async (world, caller) => {
   const { model, t } = world;
   if (caller.subject === undefined) return;
   const list = { ...drawList(world), parent: undefined, sorts: [] };
-  const call = async (name: string, args: JsonObject) => {
-    const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } };
-    return world.send(caller, 'POST', '/mcp', { body });
-  };
+  const call = (name: string, args: JsonObject) => called(world, caller, name, args);
   const body = { ...bodyOf(list), limit: 50 };
   // Tools have no `true` in place of conditions.
   if (JSON.stringify(body).includes(':true')) return;

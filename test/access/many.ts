@@ -102,11 +102,8 @@ export const creatingMany: Surface = async (world, caller) => {
 
 /** The report of a job that has ended. */
 async function reportOf(world: World, caller: Caller, location: string, isFailed: boolean) {
-  const { json } = await until(
-    'the job has ended',
-    () => world.send(caller, 'GET', location),
-    (seen) => ['done', 'failed'].includes(seen.json.state),
-  );
+  const look = () => world.send(caller, 'GET', location);
+  const { json } = await until('the job has ended', look, (seen) => /done|failed/.test(seen.json.state));
   world.t.equal(json.state, isFailed ? 'failed' : 'done', JSON.stringify(json));
   return isFailed ? json.error.details : json.report;
 }

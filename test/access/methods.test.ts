@@ -88,14 +88,10 @@ t.test('OPTIONS lists the methods of the resource, whatever its caller may do', 
       const { json } = await callers[caller].send('POST', '/batch', { operations });
       t.match(json.results, [{ status: 204, headers: { allow } }], `${caller} ${path} in a batch`);
     }
-  t.match(await callers.admin.send('POST', entry, {}), {
-    status: 405,
-    headers: { allow: 'GET, HEAD, PUT, PATCH, DELETE, OPTIONS' },
-  });
-  t.match(await callers.admin.send('DELETE', entry), {
-    status: 403,
-    json: { error: { code: 'ACCESS_DENIED' } },
-  });
+  const { status, headers } = await callers.admin.send('POST', entry, {});
+  t.same([status, headers.allow], [405, 'GET, HEAD, PUT, PATCH, DELETE, OPTIONS']);
+  const denied = await callers.admin.send('DELETE', entry);
+  t.same([denied.status, denied.json.error.code], [403, 'ACCESS_DENIED']);
   t.equal((await callers.reader.send('DELETE', own)).status, 403);
   t.equal((await callers.stranger.send('DELETE', own)).status, 401);
   const wrong = { 'x-api-key': 'no key' };

@@ -1,5 +1,6 @@
 import { sqlOf } from '../support/sql.js';
 import t from '../support/test.js';
+import { words } from '../support/words.js';
 import { openTracker } from './open-tracker.js';
 
 /** More issues than a shared statement counts. */
@@ -52,17 +53,12 @@ t.test('pages of several callers have the records and fields of each', async (t)
       secret: `secret ${at}`,
       more: { at },
     });
-  const paths = [
-    '/issues?page=1&limit=2',
-    '/issues?page=2&limit=2',
-    '/issues?page=9&limit=2',
-    '/issues?page=1&sort=title&order=asc',
-    '/issues?page=1&sort=created_at&order=desc',
-    '/issues?page=1&sort=secret&order=desc',
-    '/projects?page=1&sort=title&order=desc',
-    '/teams?page=1',
-    '/memberships?page=1',
-  ];
+  const paths = words(`
+    /issues?page=1&limit=2 /issues?page=2&limit=2 /issues?page=9&limit=2
+    /issues?page=1&sort=title&order=asc /issues?page=1&sort=created_at&order=desc
+    /issues?page=1&sort=secret&order=desc /projects?page=1&sort=title&order=desc /teams?page=1
+    /memberships?page=1
+  `);
   const readAll = (more = '') =>
     Promise.all(
       paths.flatMap((path) => callers.map(async ({ call }) => (await call('GET', path + more)).json)),

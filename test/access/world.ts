@@ -10,6 +10,7 @@ import {
   undeclaredDatabase,
 } from '../support/service.js';
 import type { Test } from '../support/test.js';
+import { recordsIn } from '../support/words.js';
 import {
   type DrawnRules,
   declarationsOf,
@@ -131,6 +132,7 @@ export class World {
     };
     const [ann, bob, cid, dan, eve] = this.model.data.people!.map(({ id }) => String(id));
     const shared = own();
+    const writing = NAMES.map((name) => `${name}:write`);
     this.callers.push(
       { label: 'stranger', subject: undefined, scopes: [], claims: {}, headers: {} },
       this.admin,
@@ -138,12 +140,7 @@ export class World {
       await caller('bob', bob!, ['self', 'staff'], own()),
       await caller('cid', cid!, ['self', 'teams:read'], own()),
       await caller('dan', dan!, ['issues:read', 'comments:read', 'people:read'], own()),
-      await caller(
-        'eve',
-        eve!,
-        NAMES.map((name) => `${name}:write`),
-        own(),
-      ),
+      await caller('eve', eve!, writing, own()),
       await caller('robot', 'robot', ['self', 'issues:write'], own()),
       // One person with two tokens, and another one with equal claims.
       await caller('fay of the staff', ann!, ['self', 'staff'], shared),
@@ -160,10 +157,7 @@ export class World {
         headers: { ...this.admin.headers, accept: 'application/x-ndjson' },
       });
       if (status !== 200) throw new Error(text);
-      data[name] = text
-        .split('\n')
-        .filter((line) => line !== '')
-        .map((line) => JSON.parse(line) as JsonObject);
+      data[name] = recordsIn(text);
     }
     this.model = new Model(this.rules, data);
     return data;

@@ -39,21 +39,14 @@ t.test('the start says what a new user needs to know, also about .env', async (t
 });
 
 t.test('a misspelled variable is named with the one that may be meant', async (t) => {
-  const env = {
-    DATABASE_URL: await testDatabase(t),
-    PROT: '4999',
-    AUHT: 'none',
-    PORT: '0',
-    PORTAL: 'x',
-    TERM: 'x',
-  };
-  const service = startPlinth(t, [], env);
+  const env = { PROT: '4999', AUHT: 'none', PORT: '0', PORTAL: 'x', TERM: 'x' };
+  const service = startPlinth(t, [], { DATABASE_URL: await testDatabase(t), ...env });
   await service.ready();
-  const warnings = service
+  const logged = service
     .stdout()
     .split('\n')
-    .filter((line) => line.startsWith('{'))
-    .map((line) => (JSON.parse(line) as { msg: string }).msg);
+    .filter((line) => line.startsWith('{'));
+  const warnings = logged.map((line) => (JSON.parse(line) as { msg: string }).msg);
   t.same(warnings, [
     'PROT is not a setting and is ignored: is PORT meant?',
     'AUHT is not a setting and is ignored: is AUTH meant?',
@@ -63,31 +56,21 @@ t.test('a misspelled variable is named with the one that may be meant', async (t
 });
 
 t.test('an invalid setting is shown', async (t) => {
-  t.match(await plinth(t, ['serve'], { PORT: 'abc' }), {
-    code: 78,
-    err: /^plinth: PORT must be an integer from 0 to 65535; it is `abc`\n$/,
-  });
-  t.match(
-    await plinthProcess(t, ['serve'], {
-      AUTH: 'none',
-      BASIC_SCOPES: 'item:read',
-      DATABASE_URL: await testDatabase(t),
-    }),
-    {
-      code: 78,
-      err: /^plinth: BASIC_SCOPES: `item:read` is not a scope: there are users:read, .*\n$/,
-    },
-  );
+  const port = await plinth(t, ['serve'], { PORT: 'abc' });
+  t.match(port, { code: 78, err: /^plinth: PORT must be an integer from 0 to 65535; it is `abc`\n$/ });
+  const env = { AUTH: 'none', BASIC_SCOPES: 'item:read', DATABASE_URL: await testDatabase(t) };
+  const { code, err } = await plinthProcess(t, ['serve'], env);
+  t.equal(code, 78);
+  t.match(err, /^plinth: BASIC_SCOPES: `item:read` is not a scope: there are users:read, .*\n$/);
 });
 
 t.test('a rejected login is called that, and a database that does not exist too', async (t) => {
   const url = new URL(await testDatabase(t));
   const none = new URL(url);
   none.pathname = '/none';
-  t.match(await plinthProcess(t, ['serve'], { DATABASE_URL: String(none), PORT: '0' }), {
-    code: 69,
-    err: /^plinth: database "none" does not exist: create it, or correct DATABASE_URL\n$/,
-  });
+  const absent = await plinthProcess(t, ['serve'], { DATABASE_URL: String(none), PORT: '0' });
+  t.equal(absent.code, 69);
+  t.equal(absent.err, 'plinth: database "none" does not exist: create it, or correct DATABASE_URL\n');
   const sql = sqlOf(t, String(url));
   await sql.unsafe(`create role nologin_${process.pid}`);
   t.teardown(() => sql.unsafe(`drop role nologin_${process.pid}`));
@@ -119,17 +102,14 @@ t.test('DATA_DIR: one line says what to do', async (t) => {
   const folder = await migratedFolder(t);
   const service = startPlinth(t, [], { DATA_DIR: folder, PORT: '0' });
   const url = await service.ready();
-  t.match(await plinthProcess(t, ['serve'], { DATA_DIR: folder, PORT: '0' }), {
-    code: 69,
-    err: /^plinth: DATA_DIR is in use: [^\n]+; stop it, or set another DATA_DIR\n$/,
-  });
+  const second = await plinthProcess(t, ['serve'], { DATA_DIR: folder, PORT: '0' });
+  t.equal(second.code, 69);
+  t.match(second.err, /^plinth: DATA_DIR is in use: [^\n]+; stop it, or set another DATA_DIR\n$/);
 
   await t.test('an import works beside the service', async (t) => {
     const file = join(t.testdir({ 'items.json': '{"items":[{"name":"lamp"}]}' }), 'items.json');
-    t.match(await plinth(t, ['import', file], { DATA_DIR: folder }), {
-      code: 0,
-      out: 'items: 1 stored, 0 refused\n',
-    });
+    const imported = await plinth(t, ['import', file], { DATA_DIR: folder });
+    t.match(imported, { code: 0, out: 'items: 1 stored, 0 refused\n' });
     t.match((await send(url, 'GET', '/items')).json, { data: [{ name: 'lamp' }] });
   });
   service.child.kill('SIGTERM');
@@ -148,11 +128,8 @@ t.test('HTTP without TLS on the port for TLS is a 400 that says so', { skip: wit
 });
 
 t.test('plinth webhooks listen subscribes, verifies, prints and unsubscribes', async (t) => {
-  const service = await testService(t, {
-    AUTH: 'api-key',
-    INSECURE: 'webhooks',
-    WEBHOOK_ALLOW: '127.0.0.1',
-  });
+  const env = { AUTH: 'api-key', INSECURE: 'webhooks', WEBHOOK_ALLOW: '127.0.0.1' };
+  const service = await testService(t, env);
   const { key } = await makeKey(service.db);
   const file = join(t.testdir({ key }), 'key');
   chmodSync(file, 0o600);
@@ -179,22 +156,16 @@ t.test('plinth webhooks listen subscribes, verifies, prints and unsubscribes', a
 });
 
 t.test('the start suggests a first user and a first client until there is one', async (t) => {
-  const env = {
-    DATABASE_URL: await testDatabase(t),
-    AUTH: 'bearer',
-    AUTH_SERVER: 'on',
-    PORT: '0',
-    PUBLIC_URL: 'http://localhost:1',
-  };
+  const issuer = { AUTH: 'bearer', AUTH_SERVER: 'on', PUBLIC_URL: 'http://localhost:1' };
+  const env = { DATABASE_URL: await testDatabase(t), PORT: '0', ...issuer };
   const said = async (workers: string) => {
     const service = startPlinth(t, [], { ...env, WORKERS: workers });
     await service.ready();
     await until('the message is whole', () => service.stdout().includes('  sign in '));
     service.child.kill('SIGTERM');
     await service.ended;
-    return ['first user', 'first client', 'sign in'].filter((name) =>
-      service.stdout().includes(`  ${name} `),
-    );
+    const names = ['first user', 'first client', 'sign in'];
+    return names.filter((name) => service.stdout().includes(`  ${name} `));
   };
   t.same(await said('1'), ['first user', 'first client', 'sign in']);
   const user = ['users', 'create', 'ann@example.org', '--name', 'Ann', '--password-stdin'];

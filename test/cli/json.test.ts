@@ -1,10 +1,12 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { newSecret, signWebhook } from '../../src/features/webhooks/sign.js';
+import { valuesOf } from '../support/callers.js';
 import { documentOf, plinth, startPlinth } from '../support/command.js';
 import { until } from '../support/process.js';
 import { send, testDatabase, testService } from '../support/service.js';
 import t from '../support/test.js';
+import { words } from '../support/words.js';
 
 t.jobs = 3;
 
@@ -22,10 +24,12 @@ t.test('keys, users, clients and issuer print documents', async (t) => {
   const input = 'correct horse battery staple\n';
   const user = await documentOf(t, ['users', 'create', 'ann@example.org', '--name', 'Ann'], env, { input });
   t.same(await documentOf(t, ['users', 'set-password', 'ann@example.org'], env, { input }), user);
-  t.same(await documentOf(t, ['users', 'set-scopes', 'ann@example.org', '--scopes', 'items:read'], env), {
-    id: user.id,
-    scopes: ['items:read'],
-  });
+  const scoped = await documentOf(
+    t,
+    ['users', 'set-scopes', 'ann@example.org', '--scopes', 'items:read'],
+    env,
+  );
+  t.same(scoped, { id: user.id, scopes: ['items:read'] });
 
   const client = ['clients', 'create', '--name', 'job', '--confidential', '--scopes', 'items:read'];
   const created = await documentOf(t, client, env);
@@ -33,12 +37,8 @@ t.test('keys, users, clients and issuer print documents', async (t) => {
   t.match(await documentOf(t, ['clients', 'list'], env), [{ id: created.id, name: 'job' }]);
   t.match(await documentOf(t, ['clients', 'update', created.id, '--name', 'work'], env), { name: 'work' });
   t.same(await documentOf(t, ['clients', 'delete', created.id], env), { id: created.id });
-  t.match(await documentOf(t, ['issuer', 'rotate-keys'], env), {
-    keys: [
-      { alg: 'ES256', id: /\S/ },
-      { alg: 'RS256', id: /\S/ },
-    ],
-  });
+  const keys = ['ES256', 'RS256'].map((alg) => ({ alg, id: /\S/ }));
+  t.match(await documentOf(t, ['issuer', 'rotate-keys'], env), { keys });
 });
 
 t.test('import and export report what they moved', async (t) => {
@@ -48,27 +48,16 @@ t.test('import and export report what they moved', async (t) => {
   const { code, out, err } = await plinth(t, ['import', 'items.json', '--json'], env, { cwd: folder });
   t.same([code, err], [1, '']);
   const report = JSON.parse(out);
-  t.match(report, {
-    collections: [{ collection: 'items', stored: 1, refused: 2 }],
-    refusals_omitted: 0,
-    notes: [],
-  });
-  t.same(
-    report.refusals.map(({ place }: { place: string }) => place),
-    ['items[1]/name', 'items[2]/name'],
-  );
+  const collections = [{ collection: 'items', stored: 1, refused: 2 }];
+  t.match(report, { collections, refusals_omitted: 0, notes: [] });
+  t.same(valuesOf(report.refusals, 'place'), ['items[1]/name', 'items[2]/name']);
   const file = join(folder, 'items.csv');
-  t.same(await documentOf(t, ['export', 'items', '-o', file], env), {
-    file,
-    format: 'csv',
-    collections: [{ collection: 'items', records: 1 }],
-  });
+  const items = { collection: 'items', records: 1 };
+  const written = await documentOf(t, ['export', 'items', '-o', file], env);
+  t.same(written, { file, format: 'csv', collections: [items] });
   t.match(readFileSync(file, 'utf8'), /Lamp/);
   const all = await documentOf(t, ['export', '-o', join(folder, 'all.json')], env);
-  t.match(all.collections, [
-    { collection: 'users', records: 0 },
-    { collection: 'items', records: 1 },
-  ]);
+  t.match(all.collections, [{ collection: 'users', records: 0 }, items]);
   t.match(await plinth(t, ['export', '--json'], env), { code: 64, out: '', err: /"--json needs -o FILE/ });
 });
 
@@ -77,34 +66,23 @@ t.test('collections and migrate describe declarations and steps', async (t) => {
   const env = { COLLECTIONS: '', DATABASE_URL: await testDatabase(t, true) };
   const inFolder = { cwd: folder };
   const fields = ['--fields', 'title:string!,pages:integer'];
-  t.same(await documentOf(t, ['collections', 'new', 'books', ...fields], env, inFolder), {
-    name: 'books',
-    file: 'collections/books.json',
-  });
-  t.match(await documentOf(t, ['collections', 'check'], env, inFolder), [
-    { name: 'users' },
-    { name: 'books', file: 'collections/books.json', fields: 2 },
-  ]);
+  const books = { name: 'books', file: 'collections/books.json' };
+  t.same(await documentOf(t, ['collections', 'new', 'books', ...fields], env, inFolder), books);
+  const checked = await documentOf(t, ['collections', 'check'], env, inFolder);
+  t.match(checked, [{ name: 'users' }, { ...books, fields: 2 }]);
   const plan = await documentOf(t, ['migrate', '--plan'], env, inFolder);
   t.match(plan, { drops: [], violations: [] });
   const creation = plan.steps.find(({ title }: { title: string }) => /books/.test(title));
-  t.match(creation, {
-    title: /\S/,
-    sql: [/create table public_collections.books/],
-    locks: /\S/,
-    loses: null,
-    concurrent: false,
-  });
+  const sql = [/create table public_collections.books/];
+  t.match(creation, { title: /\S/, sql, locks: /\S/, loses: null, concurrent: false });
   const { steps } = await documentOf(t, ['migrate'], env, inFolder);
   t.same(steps, plan.steps);
   t.same(await documentOf(t, ['migrate'], env, inFolder), { steps: [], not_done: [] });
 
   writeFileSync(join(folder, 'collections/books.json'), '{"type": "object", "properties": {"a": 1}}');
-  t.match(await plinth(t, ['collections', 'check', '--json'], env, inFolder), {
-    code: 78,
-    out: '',
-    err: /^\{"error":\{"code":"CONFIGURATION","message":"collections\/books\.json#\/properties\/a: /,
-  });
+  const { code, out, err } = await plinth(t, ['collections', 'check', '--json'], env, inFolder);
+  t.same([code, out], [78, '']);
+  t.match(err, /^\{"error":\{"code":"CONFIGURATION","message":"collections\/books\.json#\/properties\/a: /);
 });
 
 t.test('serve prints its address as a document', async (t) => {
@@ -130,15 +108,11 @@ t.test('webhooks listen prints a document for each message', async (t) => {
   t.equal((await send(listening, 'POST', '/', { headers, body, type: 'application/json' })).status, 204);
   t.equal((await send(listening, 'POST', '/', { body: {} })).status, 400);
   await until('both are printed', () => lines().length === 3);
-  t.match(
-    lines()
-      .slice(1)
-      .map((line) => JSON.parse(line)),
-    [
-      { verified: true, id: 'm', body },
-      { verified: false, code: 'MISSING_HEADERS', body: '{}' },
-    ],
-  );
+  const [first, second] = lines()
+    .slice(1)
+    .map((line) => JSON.parse(line));
+  t.match(first, { verified: true, id: 'm', body });
+  t.match(second, { verified: false, code: 'MISSING_HEADERS', body: '{}' });
   listener.child.kill('SIGINT');
   t.equal(await listener.ended, 0);
 });
@@ -152,12 +126,7 @@ t.test('errors are documents with a code, on the standard error output', async (
     [['migrate'], away, 69, 'UNAVAILABLE'],
     [['export', 'none', '-o', 'x'], {}, 1, 'FAILED'],
     [['serve'], { PORT: 'x' }, 78, 'CONFIGURATION'],
-    [
-      ['token', '--client', 'x', '--service', 'http://127.0.0.1:1'],
-      { CLIENT_SECRET: 's' },
-      69,
-      'UNAVAILABLE',
-    ],
+    [words('token --client x --service http://127.0.0.1:1'), { CLIENT_SECRET: 's' }, 69, 'UNAVAILABLE'],
     [['verify-webhook', '--header', 'a: b'], secret, 1, 'MISSING_HEADERS'],
   ];
   for (const [args, env, code, name] of rows) {

@@ -10,6 +10,7 @@ import { openSql, SCHEMA } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { some, times } from '../support/thorough.js';
 import { until } from '../support/until.js';
+import { words } from '../support/words.js';
 
 const DECLARATIONS = {
   'users.json': {},
@@ -78,13 +79,7 @@ t.test('a collection is a declaration', async (t) => {
       ({ type }: { type: string }) => type,
     );
   await until('all events are final', types, ({ length }) => length === 5);
-  t.same(await types(), [
-    'authors.created',
-    'authors.updated',
-    'books.created',
-    'authors.deleted',
-    'books.deleted',
-  ]);
+  t.same(await types(), words('authors.created authors.updated books.created authors.deleted books.deleted'));
   t.match((await send('GET', '/metrics')).text, /collection="authors"/);
 });
 

@@ -1,6 +1,7 @@
 import { createBatcher } from '../../src/db/batcher.js';
 import { sharing } from '../../src/telemetry/instruments.js';
 import { createDbMetrics } from '../../src/telemetry/metrics.js';
+import { valuesOf } from '../support/callers.js';
 import t from '../support/test.js';
 import { until } from '../support/until.js';
 
@@ -8,7 +9,7 @@ const metrics = createDbMetrics();
 const shared = () => sharing(metrics, 'read', 'tests');
 
 /** A database that responds when the test says so, and records the statements it got. */
-function database(gather?: { max: number; ms: number; isAlone?: boolean }) {
+function database(gather?: { max: number; ms: number }) {
   const statements: { ids: readonly string[]; respond: () => void; fail: (error: Error) => void }[] = [];
   const read = createBatcher<string, { id: string } | undefined>(
     {
@@ -38,10 +39,7 @@ t.test('reads of one tick are one statement, and each gets its own row', async (
   const { statements, read } = database();
   const reads = [read('a'), read('b'), read('a'), read('none')];
   await ticks();
-  t.same(
-    statements.map(({ ids }) => ids),
-    [['a', 'b', 'none']],
-  );
+  t.same(valuesOf(statements, 'ids'), [['a', 'b', 'none']]);
   statements[0]!.respond();
   t.same(await Promise.all(reads), [{ id: 'a' }, { id: 'b' }, { id: 'a' }, undefined]);
 });
@@ -62,43 +60,12 @@ t.test('statements are bounded in keys and in number, and nobody is forgotten', 
   const reads = Array.from({ length: 1000 }, (_, n) => read(`k${n}`));
   await ticks();
   await ticks();
-  t.same(
-    statements.map(({ ids }) => ids.length),
-    [256, 256, 256],
-  );
+  t.equal(statements.map(({ ids }) => ids.length).join(), '256,256,256');
   for (let done = 0; done < statements.length; done++) {
     statements[done]!.respond();
     await ticks();
   }
-  t.same(
-    (await Promise.all(reads)).map((row) => row?.id),
-    reads.map((_, n) => `k${n}`),
-  );
-});
-
-t.test('after a statement of several a read of the next tick joins, after a single one not', async (t) => {
-  const { statements, read } = database();
-  const sizes = () => statements.map(({ ids }) => ids.length);
-  const reads = [read('a'), read('b')];
-  await nextTick();
-  t.same(sizes(), [2]);
-  statements[0]!.respond();
-  await Promise.all(reads);
-  reads.push(read('c'));
-  await nextTick();
-  t.same(sizes(), [2], 'one tick more');
-  reads.push(read('d'));
-  await ticks();
-  t.same(sizes(), [2, 2]);
-  statements[1]!.respond();
-  await Promise.all(reads);
-  reads.push(read('e'));
-  await ticks();
-  reads.push(read('f'));
-  await nextTick();
-  t.same(sizes(), [2, 2, 1, 1]);
-  for (const { respond } of statements.slice(2)) respond();
-  await Promise.all(reads);
+  for (const [n, row] of (await Promise.all(reads)).entries()) t.equal(row?.id, `k${n}`);
 });
 
 t.test('while one is in flight, the next gathers as many as that one had, or so many', async (t) => {
@@ -126,46 +93,6 @@ t.test('while one is in flight, the next gathers as many as that one had, or so 
   t.same(sizes(), [3, 3, 2, 100, 4], 'no more than so many');
   for (const { respond } of statements) respond();
   t.same((await Promise.all(reads)).length, 112);
-});
-
-t.test('so many go at once while the database is idle, and half of them with its response', async (t) => {
-  const { statements, read } = database({ max: 4, ms: 60_000 });
-  const sizes = () => statements.map(({ ids }) => ids.length);
-  const ask = (count: number, name: string) => Array.from({ length: count }, (_, n) => read(`${name}${n}`));
-  const reads = ask(3, 'a');
-  t.same(sizes(), [], 'three wait for the end of the tick');
-  reads.push(...ask(1, 'b'), ...ask(2, 'c'));
-  t.same(sizes(), [4], 'four do not');
-  await ticks();
-  t.same(sizes(), [4], 'a later read waits, though the end of the tick was planned for');
-  statements[0]!.respond();
-  await reads[0];
-  t.same(sizes(), [4, 2], 'two go with the response');
-  reads.push(...ask(1, 'd'));
-  await ticks();
-  statements[1]!.respond();
-  await reads[4];
-  t.same(sizes(), [4, 2], 'one waits for the end of the tick');
-  await ticks();
-  t.same(sizes(), [4, 2, 1]);
-  statements[2]!.respond();
-  t.equal((await Promise.all(reads)).length, 7);
-});
-
-t.test('a statement that is to be alone goes when the last one ends', async (t) => {
-  const { statements, read } = database({ max: 4, ms: 60_000, isAlone: true });
-  const sizes = () => statements.map(({ ids }) => ids.length);
-  const ask = (count: number, name: string) => Array.from({ length: count }, (_, n) => read(`${name}${n}`));
-  const reads = ask(4, 'a');
-  t.same(sizes(), [4], 'four go at once');
-  reads.push(...ask(9, 'b'));
-  await ticks();
-  t.same(sizes(), [4], 'however many wait');
-  statements[0]!.respond();
-  await reads[0];
-  t.same(sizes(), [4, 9], 'they go with the response');
-  statements[1]!.respond();
-  t.equal((await Promise.all(reads)).length, 13);
 });
 
 t.test('nobody gathers for a statement that takes long, or that failed', async (t) => {

@@ -35,13 +35,7 @@ from a;
 select ';' as text;
 `,
   );
-  t.strictSame(
-    [...found],
-    [
-      ['first', 'select 1\nfrom a'],
-      ['second', "select ';' as text"],
-    ],
-  );
+  t.strictSame(Object.fromEntries(found), { first: 'select 1\nfrom a', second: "select ';' as text" });
 });
 
 t.test('a name that stands twice, or is missing, is refused', async (t) => {

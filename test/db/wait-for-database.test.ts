@@ -35,23 +35,14 @@ for (const [workers, transport] of [
     const port = String(await claimPort(t));
     const service = startProcess(t, { ...WAITING, DATABASE_URL: victim.url, PORT: port, WORKERS: workers });
     const url = `http://127.0.0.1:${port}`;
-    const health = await until(
-      'the port is open',
-      () => send(url, 'GET', '/healthz').catch(() => undefined),
-      (response) => response !== undefined,
-    );
+    const look = () => send(url, 'GET', '/healthz').catch(() => undefined);
+    const health = await until('the port is open', look);
     t.match(health, { status: 200, json: { status: 'alive' } });
-    t.match(await send(url, 'GET', '/readyz'), {
-      status: 503,
-      json: { status: 'database' },
-      headers: { 'retry-after': '1' },
-    });
+    const headers = { 'retry-after': /^1$/ };
+    t.match(await send(url, 'GET', '/readyz'), { status: 503, json: { status: 'database' }, headers });
+    const json = { error: { message: 'The service waits for its database.' } };
     for (const path of ['/users', '/api/v1/items/x', '/nowhere'])
-      t.match(await send(url, 'GET', path), {
-        status: 503,
-        json: { error: { message: 'The service waits for its database.' } },
-        headers: { 'retry-after': /\d/ },
-      });
+      t.match(await send(url, 'GET', path), { status: 503, json, headers: { 'retry-after': /\d/ } });
     await until('it is logged', () => service.stdout().includes(MESSAGE));
     t.notMatch(service.stdout(), serversOf(victim.url).servers[0].password, 'without the password');
     await victim.start();

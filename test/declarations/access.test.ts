@@ -1,7 +1,6 @@
-import { declare } from '../support/collections.js';
-import { plinth } from '../support/command.js';
-import { ADMIN, declared } from '../support/declared.js';
+import { ADMIN, declared, withAccess } from '../support/declared.js';
 import t from '../support/test.js';
+import { checked } from './faults.js';
 
 const text = { type: 'string', maxLength: 100, 'x-index': true };
 const books = (access: unknown, more: object = {}) =>
@@ -15,6 +14,7 @@ const books = (access: unknown, more: object = {}) =>
     { access, ...more },
   );
 const READ = { can: 'read' };
+const check = async (...of: Parameters<typeof checked>) => (await checked(...of)).join('\n');
 /** Fields of callers beside those of the service. */
 const USERS = {
   type: 'object',
@@ -30,55 +30,42 @@ const ROWS: readonly (readonly [access: unknown, pointer: string, reason: string
   [[{}], 'access/0', "must have required property 'can'"],
   [[{ can: 'write' }], 'access/0/can', 'must be one of "read", "create", "update", "delete", "all"'],
   [[{ ...READ, when: {} }], 'access/0/when', 'is not a known option'],
-  [[{ ...READ, where: { note: 'x' } }], 'access/0/where/note', 'names no field that can be filtered by'],
-  [[{ ...READ, where: { author: { password: 'x' } } }], 'access/0/where/author/password', 'names no field'],
+];
+
+/** Conditions, with the pointer below the condition and a part of the reason of their fault. */
+const CONDITIONS: readonly (readonly [where: object, pointer: string, reason: string])[] = [
+  [{ note: 'x' }, 'note', 'names no field that can be filtered by'],
+  [{ author: { password: 'x' } }, 'author/password', 'names no field'],
+  [{ or: [{ title: 'a' }, { titel: 'b' }] }, 'or/1/titel', 'names no field'],
+  [{ authorId: '$me' }, 'authorId', '$me is unknown'],
+  [{ authorId: '$caller.shoe' }, 'authorId', 'names no field of users'],
+  [{ authorId: '$caller.email' }, 'authorId', 'cannot be compared'],
+  [{ title: { in: '$caller.age' } }, 'title/in', 'cannot be compared'],
+  [{ title: '$caller.tags' }, 'title', 'cannot be compared'],
+  [{ _version: '$caller.email' }, '_version', 'cannot be compared'],
+  [{ authorId: 'ann' }, 'authorId', 'must be the id of a record'],
+  [{ created_at: { lt: '$now' } }, 'created_at/lt', 'cannot be compared'],
+  [{ title: { prefix: '$caller' } }, 'title/prefix', 'cannot be compared'],
   [
-    [{ ...READ, where: { or: [{ title: 'a' }, { titel: 'b' }] } }],
-    'access/0/where/or/1/titel',
-    'names no field',
-  ],
-  [[{ ...READ, where: { authorId: '$me' } }], 'access/0/where/authorId', '$me is unknown'],
-  [[{ ...READ, where: { authorId: '$caller.shoe' } }], 'access/0/where/authorId', 'names no field of users'],
-  [[{ ...READ, where: { authorId: '$caller.email' } }], 'access/0/where/authorId', 'cannot be compared'],
-  [[{ ...READ, where: { title: { in: '$caller.age' } } }], 'access/0/where/title/in', 'cannot be compared'],
-  [[{ ...READ, where: { title: '$caller.tags' } }], 'access/0/where/title', 'cannot be compared'],
-  [[{ ...READ, where: { _version: '$caller.email' } }], 'access/0/where/_version', 'cannot be compared'],
-  [[{ ...READ, where: { authorId: 'ann' } }], 'access/0/where/authorId', 'must be the id of a record'],
-  [
-    [{ ...READ, where: { created_at: { lt: '$now' } } }],
-    'access/0/where/created_at/lt',
-    'cannot be compared',
-  ],
-  [
-    [{ ...READ, where: { title: { prefix: '$caller' } } }],
-    'access/0/where/title/prefix',
-    'cannot be compared',
-  ],
-  [
-    [{ ...READ, where: { authorId: { in: ['$caller', '01a20900-0000-7000-8000-000000000011'] } } }],
-    'access/0/where/authorId/in',
+    { authorId: { in: ['$caller', '01a20900-0000-7000-8000-000000000011'] } },
+    'authorId/in',
     'cannot have $caller',
   ],
-  [
-    [{ ...READ, where: { title: { in: ['a', '$claims.team'] } } }],
-    'access/0/where/title/in',
-    'cannot have $claims',
-  ],
-  [[{ ...READ, where: { title: { in: [] } } }], 'access/0/where/title/in', 'must have at least one value'],
+  [{ title: { in: ['a', '$claims.team'] } }, 'title/in', 'cannot have $claims'],
+  [{ title: { in: [] } }, 'title/in', 'must have at least one value'],
 ];
 
 t.test('faults of access rules are reported with their places, by the check and by a start', async (t) => {
-  for (const [access, pointer, reason] of ROWS) {
-    const COLLECTIONS = declare(t, { 'books.json': books(access), 'users.json': USERS });
-    const { code, err } = await plinth(t, ['collections', 'check'], { COLLECTIONS });
-    t.equal(code, 78, `${JSON.stringify(access)}: ${err}`);
-    t.ok(err.includes(`books.json#/x-collection/${pointer}`), `${pointer}: ${err}`);
-    t.ok(err.includes(reason), `${reason}: ${err}`);
+  const ofConditions = CONDITIONS.map(
+    ([where, pointer, reason]) => [[{ ...READ, where }], `access/0/where/${pointer}`, reason] as const,
+  );
+  for (const [access, pointer, reason] of [...ROWS, ...ofConditions]) {
+    const err = await check(t, { 'books.json': books(access), 'users.json': USERS }, 78);
+    t.match(err, `books.json#/x-collection/${pointer}`);
+    t.match(err, reason);
   }
-  const more = await plinth(t, ['collections', 'check'], {
-    COLLECTIONS: declare(t, { 'posts.json': books([READ], { public: 'read' }) }),
-  });
-  t.match(more.err, /posts\.json#\/x-collection\/public/);
+  const more = await check(t, { 'posts.json': books([READ], { public: 'read' }) }, 78);
+  t.match(more, /posts\.json#\/x-collection\/public/);
 });
 
 t.test('rules with all kinds of values are valid', async (t) => {
@@ -91,10 +78,7 @@ t.test('rules with all kinds of values are valid', async (t) => {
     { can: 'create', where: { author: { email: '$claims.email' } } },
     ADMIN,
   ];
-  const { code, err } = await plinth(t, ['collections', 'check'], {
-    COLLECTIONS: declare(t, { 'books.json': books(access) }),
-  });
-  t.equal(code, 0, err);
+  await check(t, { 'books.json': books(access) }, 0);
 });
 
 /** Access rules that are valid, with the pointer below x-collection and a part of the warning about them; none: there is no warning. */
@@ -121,10 +105,8 @@ const WARNINGS: readonly (readonly [
 
 t.test('the check warns of names that nothing has', async (t) => {
   for (const [access, pointer, reason] of WARNINGS) {
-    const COLLECTIONS = declare(t, { 'books.json': books(access) });
-    const { code, err } = await plinth(t, ['collections', 'check'], { COLLECTIONS });
+    const err = await check(t, { 'books.json': books(access) }, 0);
     const said = `${JSON.stringify(access)}: ${err}`;
-    t.equal(code, 0, said);
     if (pointer === undefined) t.equal(err, '', said);
     else {
       t.match(err, `books.json#/x-collection/${pointer}: `, said);
@@ -135,40 +117,30 @@ t.test('the check warns of names that nothing has', async (t) => {
 });
 
 t.test('the check warns of required names that no field has', async (t) => {
-  const COLLECTIONS = declare(t, {
-    'books.json': { type: 'object', required: ['title', 'autor'], properties: { title: {}, author: {} } },
-  });
-  t.match(await plinth(t, ['collections', 'check'], { COLLECTIONS }), {
-    code: 0,
-    err: /^warning: \S*books\.json#\/required\/1: no field autor is declared; did you mean author\?\n$/,
-  });
+  const books = declared({ title: {}, author: {} }, {}, { required: ['title', 'autor'] });
+  const warning = /^warning: books\.json#\/required\/1: no field autor is declared; did you mean author\?$/;
+  t.match(await check(t, { 'books.json': books }, 0), warning);
 });
 
 t.test('the check warns of values on which rules depend and that callers write', async (t) => {
   const field = { type: 'string', 'x-index': true };
-  const reference = { type: 'string', 'x-references': 'users' };
-  const team = { type: 'string', 'x-references': 'teams' };
-  const collection = (properties: object, options: object = {}) => declared(properties, options);
-  const teams = collection(
-    { name: field },
-    {
-      access: [
-        { can: 'read', where: { memberships: { some: { userId: '$caller' } } } },
-        { can: 'update', where: { name: '$caller.team' } },
-      ],
-    },
-  );
-  const memberships = collection({ userId: reference, teamId: team }, { nested: 'userId' });
-  const check = async (files: Record<string, object>) => {
-    const { code, err } = await plinth(t, ['collections', 'check'], { COLLECTIONS: declare(t, files) });
-    t.equal(code, 0, err);
-    return err;
+  const membership = {
+    userId: { type: 'string', 'x-references': 'users' },
+    teamId: { type: 'string', 'x-references': 'teams' },
   };
-  const open = await check({
-    'users.json': collection({ team: field }),
-    'teams.json': teams,
-    'memberships.json': memberships,
-  });
+  const teams = withAccess({ name: field }, [
+    { can: 'read', where: { memberships: { some: { userId: '$caller' } } } },
+    { can: 'update', where: { name: '$caller.team' } },
+  ]);
+  const open = await check(
+    t,
+    {
+      'users.json': declared({ team: field }),
+      'teams.json': teams,
+      'memberships.json': declared(membership, { nested: 'userId' }),
+    },
+    0,
+  );
   t.match(
     open,
     /users\.json#\/properties\/team: access rules compare \$caller\.team, which callers may change themselves/,
@@ -179,14 +151,13 @@ t.test('the check warns of values on which rules depend and that callers write',
   );
   const own = { can: ['read', 'update'], where: { id: '$caller' } };
   const ruled = (fields?: string[]) => ({
-    'users.json': collection({ team: field }, { access: [{ ...own, ...(fields && { fields }) }, ADMIN] }),
+    'users.json': withAccess({ team: field }, [{ ...own, ...(fields && { fields }) }, ADMIN]),
     'teams.json': teams,
-    'memberships.json': collection(
-      { userId: reference, teamId: team },
-      { nested: 'userId', access: [{ can: 'read', where: { userId: '$caller' } }, ADMIN] },
-    ),
+    'memberships.json': withAccess(membership, [{ can: 'read', where: { userId: '$caller' } }, ADMIN], {
+      nested: 'userId',
+    }),
   });
-  t.match(await check(ruled()), /^warning: \S*users\.json#\/properties\/team: [^\n]*\n$/);
-  t.equal(await check(ruled(['name'])), '');
-  t.equal(await check({}), '', 'the declarations that come with the service are known');
+  t.match(await check(t, ruled(), 0), /^warning: users\.json#\/properties\/team: [^\n]*$/);
+  t.equal(await check(t, ruled(['name']), 0), '');
+  t.equal(await check(t, {}, 0), '', 'the declarations that come with the service are known');
 });

@@ -2,10 +2,12 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { declare } from '../support/collections.js';
 import { plinth } from '../support/command.js';
+import { declared } from '../support/declared.js';
 import { testService } from '../support/service.js';
 import t from '../support/test.js';
+import { checked, linesOf, numbered, testFaults } from './faults.js';
 
-const record = (properties: object, more: object = {}) => ({ type: 'object', properties, ...more });
+const record = (properties: object, more: object = {}) => declared(properties, undefined, more);
 
 /** Faults, each as its file, pointer and the beginning of its reason, with what has them. */
 const FILES: Readonly<Record<string, unknown>> = {
@@ -27,11 +29,7 @@ const FILES: Readonly<Record<string, unknown>> = {
       ref: { $ref: '#/$defs/missing' },
       secret: { type: 'object', properties: { pin: { writeOnly: true } } },
     },
-    {
-      additionalProperties: false,
-      required: ['nothing', 'created_at'],
-      'x-collection': { listen: 'page' },
-    },
+    { additionalProperties: false, required: ['nothing', 'created_at'], 'x-collection': { listen: 'page' } },
   ),
   'trees.json': record({ next: { $ref: '#', default: {} } }),
   'authors.json': record({ name: { $ref: '_shared.json#/$defs/name' } }),
@@ -42,17 +40,17 @@ const EXPECTED = [
   'broken.json: is not JSON',
   'empty.json: is empty',
   'events.json: /events is a path of the service itself',
-  'books.json#/properties/type/type: must be',
-  'books.json#/properties/format/format: unknown format "dat-time"; did you mean date-time?',
-  'books.json#/properties/unique/x-uniqe: unknown keyword: "x-uniqe"; did you mean x-unique?',
-  'books.json#/properties/length/maxLenght: unknown keyword: "maxLenght"; did you mean maxLength?',
-  'books.json#/properties/nested/properties/deep/itmes: unknown keyword: "itmes"; did you mean items?',
-  'books.json#/properties/pattern/pattern: Invalid regular expression',
-  'books.json#/properties/default/default: violates its own schema: must be',
-  'books.json#/properties/member/properties/inner/default: violates its own schema: must',
-  'books.json#/properties/to/x-references: there is no collection book',
-  'books.json#/properties/closed/required/1: requires "b", which is not declared',
-  'books.json#/properties/secret/properties/pin/writeOnly: has no effect here',
+  'books.json#type/type: must be',
+  'books.json#format/format: unknown format "dat-time"; did you mean date-time?',
+  'books.json#unique/x-uniqe: unknown keyword: "x-uniqe"; did you mean x-unique?',
+  'books.json#length/maxLenght: unknown keyword: "maxLenght"; did you mean maxLength?',
+  'books.json#nested/properties/deep/itmes: unknown keyword: "itmes"; did you mean items?',
+  'books.json#pattern/pattern: Invalid regular expression',
+  'books.json#default/default: violates its own schema: must be',
+  'books.json#member/properties/inner/default: violates its own schema: must',
+  'books.json#to/x-references: there is no collection book',
+  'books.json#closed/required/1: requires "b", which is not declared',
+  'books.json#secret/properties/pin/writeOnly: has no effect here',
   'trees.json#/properties/next/default: violates its own schema: contains itself without end',
   'books.json#/required/0: requires "nothing", which is not declared',
   'books.json#/required/1: the service sets "created_at"',
@@ -70,8 +68,8 @@ t.test('check and start report every fault of every file, each with its place', 
     (error: Error) => error.message,
   );
   for (const text of [err, start]) {
-    const lines = text.replaceAll(`${COLLECTIONS}/`, '').replaceAll('plinth: ', '').trim().split('\n');
-    for (const expected of EXPECTED)
+    const lines = linesOf(text, COLLECTIONS);
+    for (const expected of EXPECTED.map((each) => each.replace(/#(?!\/)/, '#/properties/')))
       t.ok(
         lines.find((line) => line.startsWith(expected)),
         expected,
@@ -79,70 +77,60 @@ t.test('check and start report every fault of every file, each with its place', 
       );
   }
   const { 'broken.json': _b, 'empty.json': _e, ...readable } = FILES;
-  const others = declare(t, readable);
-  const { err: text } = await plinth(t, ['collections', 'check'], { COLLECTIONS: others });
-  t.match(text, "books.json#/properties/ref/$ref: can't resolve reference #/$defs/missing");
+  const others = (await checked(t, readable, 78)).join('\n');
+  t.match(others, "books.json#/properties/ref/$ref: can't resolve reference #/$defs/missing");
 });
 
 t.test('declarations whose rules can be met have no fault', async (t) => {
-  const COLLECTIONS = declare(t, {
-    'a.json': record({ n: { type: 'string', maxLength: 2000, 'x-index': true, default: 'x' } }),
-    'b.json': record(
-      { a: {} },
-      { additionalProperties: false, required: ['a'], patternProperties: { '^x$': {} } },
-    ),
-    'c.json': record({
-      a: { ...record({}), required: ['b'], unevaluatedProperties: false, properties: { b: {} } },
-    }),
-    'd.json': record({}, { not: { required: ['x'], additionalProperties: false } }),
-    'e.json': record({ o: record({ p: { type: 'object', default: { q: 1 }, required: ['q'] } }) }),
-    'f.json': record({ s: { type: 'string', maxLength: 20000, 'x-search': true } }),
-    'g.json': record({ r: { type: ['string', 'null'], 'x-references': 'users', default: null } }),
-  });
-  const { code, err } = await plinth(t, ['collections', 'check'], { COLLECTIONS });
-  t.match({ code, err }, { code: 0, err: '' });
+  const valid = [
+    record({ n: { type: 'string', maxLength: 2000, 'x-index': true, default: 'x' } }),
+    record({ a: {} }, { additionalProperties: false, required: ['a'], patternProperties: { '^x$': {} } }),
+    record({ a: record({ b: {} }, { required: ['b'], unevaluatedProperties: false }) }),
+    record({}, { not: { required: ['x'], additionalProperties: false } }),
+    record({ o: record({ p: { type: 'object', default: { q: 1 }, required: ['q'] } }) }),
+    record({ s: { type: 'string', maxLength: 20000, 'x-search': true } }),
+    record({ r: { type: ['string', 'null'], 'x-references': 'users', default: null } }),
+  ];
+  t.same(await checked(t, numbered(valid), 0), ['']);
 });
 
 const text = { type: 'string' };
+const at = (name: string) => ({ $ref: `#/$defs/${name}` });
 const NO_REQUEST = 'no request can set the field, and each record must have it';
-/** Declarations, each with the places of all its faults and the beginnings of their reasons. */
-const PLACES: readonly (readonly [declaration: object, ...faults: string[]])[] = [
+testFaults('a fault has the place of its cause, once', [
   [
     record({ a: { ...text, $id: 'x:y' }, b: { $id: 'x:y', type: 'number' } }),
-    '/properties/b: another schema has the same $id',
+    'b: another schema has the same $id',
   ],
-  [record({ a: { ...text, $id: '' } }), '/properties/a: another schema has the same $id'],
+  [record({ a: { ...text, $id: '' } }), 'a: another schema has the same $id'],
   [
     record({ a: { type: 'object', properties: { b: { $id: 'c2.json' } } } }),
-    '/properties/a/properties/b: another schema has',
+    'a/properties/b: another schema has',
   ],
-  [record({ a: { ...text, readOnly: true } }, { required: ['a'] }), `/properties/a/readOnly: ${NO_REQUEST}`],
+  [record({ a: { ...text, readOnly: true } }, { required: ['a'] }), `a/readOnly: ${NO_REQUEST}`],
+  [record({ a: { ...text, 'x-import-only': true } }, { required: ['a'] }), `a/x-import-only: ${NO_REQUEST}`],
   [
-    record({ a: { ...text, 'x-import-only': true } }, { required: ['a'] }),
-    `/properties/a/x-import-only: ${NO_REQUEST}`,
-  ],
-  [
-    record({ a: { $ref: '#/$defs/a' } }, { allOf: [{ required: ['a'] }], $defs: { a: { readOnly: true } } }),
-    `/properties/a/readOnly: ${NO_REQUEST}`,
+    record({ a: at('a') }, { allOf: [{ required: ['a'] }], $defs: { a: { readOnly: true } } }),
+    `a/readOnly: ${NO_REQUEST}`,
   ],
   [
     record({ a: { ...text, 'x-set': '$caller' } }, { allOf: [{ required: ['a'] }] }),
-    `/properties/a/x-set: ${NO_REQUEST}`,
+    `a/x-set: ${NO_REQUEST}`,
   ],
   [
     record({ a: { ...text, writeOnly: true } }, { $ref: '#/$defs/a', $defs: { a: { required: ['a'] } } }),
-    '/properties/a/writeOnly: a field that is never returned cannot be indexed, nor required',
+    'a/writeOnly: a field that is never returned cannot be indexed, nor required',
   ],
   [
     record(
       { a: { ...text, 'x-references': 'users', 'x-on-delete': 'null' } },
       { allOf: [{ required: ['a'] }] },
     ),
-    '/properties/a/x-on-delete: would leave the record without a value that it must have',
+    'a/x-on-delete: would leave the record without a value that it must have',
   ],
-  [record({ a: { ...text, 'x-unique': 'yes' } }), '/properties/a/x-unique: must be boolean or object'],
-  [record({ a: { ...text, 'x-unique': ['a'] } }), '/properties/a/x-unique: must be boolean or object'],
-  [record({ a: { ...text, 'x-unique': { code: 'no' } } }), '/properties/a/x-unique/code: must match pattern'],
+  [record({ a: { ...text, 'x-unique': 'yes' } }), 'a/x-unique: must be boolean or object'],
+  [record({ a: { ...text, 'x-unique': ['a'] } }), 'a/x-unique: must be boolean or object'],
+  [record({ a: { ...text, 'x-unique': { code: 'no' } } }), 'a/x-unique/code: must match pattern'],
   [
     record({ a: text }, { 'x-unique': [['a', 'b']] }),
     '/x-unique: has no effect here: it belongs to a field of the record, in /properties/<field>, or in what that refers to by $ref or allOf',
@@ -155,39 +143,15 @@ const PLACES: readonly (readonly [declaration: object, ...faults: string[]])[] =
   // One fault hides no other.
   [
     record(
-      {
-        a: { $ref: '#/$defs/a' },
-        b: { ...text, const: 'x', minLength: 3 },
-        c: { type: 'integer', default: 'x' },
-      },
-      { $defs: { a: { allOf: [{ $ref: '#/$defs/a' }] } }, 'x-collection': { listen: 'page' } },
+      { a: at('a'), b: { ...text, const: 'x', minLength: 3 }, c: { type: 'integer', default: 'x' } },
+      { $defs: { a: { allOf: [at('a')] } }, 'x-collection': { listen: 'page' } },
     ),
-    '/properties/a: leads back to itself',
-    '/properties/b/const: violates the other rules: must have at least 3',
-    '/properties/c/default: violates its own schema',
+    'a: leads back to itself',
+    'b/const: violates the other rules: must have at least 3',
+    'c/default: violates its own schema',
     '/x-collection/listen: is not a known option',
   ],
-];
-
-t.test('a fault has the place of its cause, once', async (t) => {
-  const COLLECTIONS = declare(
-    t,
-    Object.fromEntries(PLACES.map(([declaration], at) => [`c${at}.json`, declaration])),
-  );
-  const { code, err } = await plinth(t, ['collections', 'check'], { COLLECTIONS });
-  t.equal(code, 78);
-  const lines = err.replaceAll(`${COLLECTIONS}/`, '').replaceAll('plinth: ', '').trim().split('\n');
-  for (const [at, [, ...faults]] of PLACES.entries()) {
-    const found = lines.filter((line) => line.startsWith(`c${at}.json`));
-    t.equal(found.length, faults.length, `c${at}.json: ${faults}`, { found });
-    for (const fault of faults)
-      t.ok(
-        found.some((line) => line.startsWith(`c${at}.json#${fault}`)),
-        fault,
-        { found },
-      );
-  }
-});
+]);
 
 t.test('a file in another encoding is a fault that names its bytes', async (t) => {
   const latin = Buffer.from('{"type": "object", "title": "Café", "properties": {}}', 'latin1');

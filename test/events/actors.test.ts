@@ -1,9 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ACCEPT } from '../features/pages/visitor.js';
+import { type Call, callersOf } from '../support/callers.js';
 import { declare } from '../support/collections.js';
 import { plinth } from '../support/command.js';
-import { makeKey } from '../support/credentials.js';
+import { reference, text } from '../support/declared.js';
 import { freshService, type TestService, testService } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
@@ -13,9 +14,9 @@ const TASKS = {
   title: 'Task',
   type: 'object',
   properties: {
-    title: { type: 'string', 'x-index': true },
-    projectId: { type: 'string', 'x-references': 'projects', 'x-on-delete': 'cascade' },
-    noteId: { type: 'string', 'x-references': 'notes', 'x-on-delete': 'null' },
+    title: text,
+    projectId: reference('projects'),
+    noteId: reference('notes', 'null'),
     number: { type: 'integer', 'x-index': true },
     secret: { type: 'string', writeOnly: true },
   },
@@ -27,29 +28,14 @@ const NUMBERED = {
 const FILES = { 'projects.json': PROJECTS, 'notes.json': PROJECTS, 'tasks.json': TASKS };
 const HISTORY = { ...TASKS, 'x-collection': { history: true } };
 
-type Caller = (
-  method: string,
-  path: string,
-  body?: unknown,
-  headers?: object,
-) => ReturnType<TestService['send']>;
-
-async function callers(t: Test, service: TestService, ...subjects: string[]): Promise<Caller[]> {
-  t.ok(service.url);
-  return Promise.all(
-    subjects.map(async (subject): Promise<Caller> => {
-      const { key } = await makeKey(service.db, { subject });
-      return (method, path, body, headers = {}) =>
-        service.send(method, path, { body, headers: { 'x-api-key': key, ...headers } });
-    }),
-  );
-}
+const callers = (service: TestService, ...subjects: string[]): Promise<Call[]> =>
+  Promise.all(subjects.map((subject) => callersOf(service)(subject)));
 
 const open = (t: Test, files: Readonly<Record<string, unknown>> = FILES) =>
   testService(t, { AUTH: 'api-key', COLLECTIONS: declare(t, files), MIGRATE: 'auto' });
 
 /** The type and the actor of the events after a number of them, once they are final. */
-async function eventsOf(ann: Caller, types: string, count: number, after = 0) {
+async function eventsOf(ann: Call, types: string, count: number, after = 0) {
   const { json } = await until(
     'the events are final',
     () => ann('GET', `/events?types=${types}&limit=1000`),
@@ -61,7 +47,7 @@ async function eventsOf(ann: Caller, types: string, count: number, after = 0) {
 for (const [name, tasks] of Object.entries({ 'without numbers': TASKS, 'with numbers': NUMBERED }))
   t.test(`events name who made the change, in every kind of write ${name}`, async (t) => {
     const service = await open(t, { ...FILES, 'tasks.json': tasks });
-    const [ann, bob] = (await callers(t, service, 'ann', 'bob')) as [Caller, Caller];
+    const [ann, bob] = (await callers(service, 'ann', 'bob')) as [Call, Call];
     const { id } = (await ann('POST', '/tasks', { title: 'a' })).json;
     const path = `/tasks/${id}`;
     await bob('PUT', path, { title: 'a' });
@@ -75,28 +61,18 @@ for (const [name, tasks] of Object.entries({ 'without numbers': TASKS, 'with num
     await ann('POST', '/tasks', {}, { 'idempotency-key': 'k' });
     await bob('DELETE', path, undefined, { 'if-match': '*' });
     await ann('DELETE', '/tasks?filter[title]=f');
-    t.match(
-      (await eventsOf(ann, 'tasks.*', 10)).map(({ type, actor }) => `${type.slice(6)} ${actor}`),
-      [
-        'created ann',
-        'updated bob',
-        'updated ann',
-        'updated bob',
-        'updated ann',
-        'updated bob',
-        'created bob',
-        'created ann',
-        'deleted bob',
-        'deleted ann',
-      ],
-    );
+    const found = (await eventsOf(ann, 'tasks.*', 10)).map(({ type, actor }) => `${type.slice(6)} ${actor}`);
+    t.same(found, [
+      ...['created ann', 'updated bob', 'updated ann', 'updated bob', 'updated ann', 'updated bob'],
+      ...['created bob', 'created ann', 'deleted bob', 'deleted ann'],
+    ]);
   });
 
 t.test('combined statements have an actor for each record', async (t) => {
   for (const tasks of [TASKS, NUMBERED]) {
     const service = await open(t, { ...FILES, 'tasks.json': tasks });
     const subjects = ['ann', '{"x":1}', '=', "it's", 'ä\\"'];
-    const all = await callers(t, service, ...subjects);
+    const all = await callers(service, ...subjects);
     const made = await Promise.all(
       Array.from({ length: 200 }, (_, n) => all[n % all.length]!('POST', '/tasks', { title: 't' })),
     );
@@ -116,7 +92,7 @@ t.test('combined statements have an actor for each record', async (t) => {
 
 t.test('records that a deletion changes have its actor', async (t) => {
   const service = await open(t);
-  const [ann, bob] = (await callers(t, service, 'ann', 'bob')) as [Caller, Caller];
+  const [ann, bob] = (await callers(service, 'ann', 'bob')) as [Call, Call];
   const project = (await ann('POST', '/projects', {})).json.id;
   const note = (await ann('POST', '/notes', {})).json.id;
   await ann('POST', '/tasks', { projectId: project, noteId: note });
@@ -146,7 +122,7 @@ t.test('events of unknown callers name none', async (t) => {
 
 t.test('the page of a record shows who changed what', async (t) => {
   const service = await open(t, { ...FILES, 'tasks.json': HISTORY });
-  const [ann, bob] = (await callers(t, service, 'ann', 'bob')) as [Caller, Caller];
+  const [ann, bob] = (await callers(service, 'ann', 'bob')) as [Call, Call];
   const { id } = (await ann('POST', '/tasks', { title: 'first', secret: 'concealed' })).json;
   const path = `/tasks/${id}`;
   await bob('PATCH', path, { title: 'second', secret: 'concealed too' });
@@ -156,34 +132,24 @@ t.test('the page of a record shows who changed what', async (t) => {
     (await ann('GET', path, undefined, { accept: ACCEPT })).text
       .replaceAll(/<[^>]+>/g, ' ')
       .replaceAll(/\s+/g, ' ');
-  const text = await page();
-  t.match(
-    text,
-    /You updated .* version 3 extra: none → \{&#34;a&#34;:1\}|You updated .* version 3 Extra: none → /,
-  );
-  t.match(text, /bob updated .* version 2 Title: first → second/);
-  t.match(text, /You created .* version 1/);
-  t.notMatch(text, /concealed/);
+  const shown = await page();
+  t.match(shown, /You updated .* version 3 [eE]xtra: none → /);
+  t.match(shown, /bob updated .* version 2 Title: first → second/);
+  t.match(shown, /You created .* version 1/);
+  t.notMatch(shown, /concealed/);
 });
 
 t.test('the history of a collection is declared later, and hidden values leave it', async (t) => {
-  const first = await freshService(t, {
-    AUTH: 'api-key',
-    COLLECTIONS: declare(t, FILES),
-    MIGRATE: 'auto',
-  });
-  const [ann] = (await callers(t, first, 'ann')) as [Caller];
+  const env = { AUTH: 'api-key', MIGRATE: 'auto' };
+  const first = await freshService(t, { ...env, COLLECTIONS: declare(t, FILES) });
+  const [ann] = (await callers(first, 'ann')) as [Call];
   const { id } = (await ann('POST', '/tasks', { title: 'a' })).json;
   const { databaseUrl } = first;
   await first.stop();
   const start = async (tasks: object) => {
-    const service = await freshService(t, {
-      AUTH: 'api-key',
-      COLLECTIONS: declare(t, { ...FILES, 'tasks.json': tasks }),
-      MIGRATE: 'auto',
-      DATABASE_URL: databaseUrl,
-    });
-    const [caller] = (await callers(t, service, 'bob')) as [Caller];
+    const COLLECTIONS = declare(t, { ...FILES, 'tasks.json': tasks });
+    const service = await freshService(t, { ...env, COLLECTIONS, DATABASE_URL: databaseUrl });
+    const [caller] = (await callers(service, 'bob')) as [Call];
     return { service, caller };
   };
   const previous = async ({ db }: TestService) =>

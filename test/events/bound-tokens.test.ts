@@ -1,16 +1,13 @@
 import { hash, randomUUID } from 'node:crypto';
 import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
 import { declaredService } from '../support/callers.js';
-import { ADMIN, withAccess } from '../support/declared.js';
+import { ADMIN, text, withAccess } from '../support/declared.js';
 import { AUDIENCE, claims, sign, signingKey, testIssuer } from '../support/issuer.js';
 import t, { type Test } from '../support/test.js';
-import { until } from '../support/until.js';
-import { follow } from './follow.js';
+import { until, untilAtLeast } from '../support/until.js';
+import { follow, valuesIn } from './follow.js';
 
-const NOTES = withAccess({ text: { type: 'string' }, owner: { type: 'string', 'x-index': true } }, [
-  { can: 'all', where: { owner: '$caller' } },
-  ADMIN,
-]);
+const NOTES = withAccess({ text, owner: text }, [{ can: 'all', where: { owner: '$caller' } }, ADMIN]);
 
 interface ProofKey {
   readonly privateKey: CryptoKey;
@@ -27,11 +24,8 @@ async function proofKey(): Promise<ProofKey> {
 async function open(t: Test) {
   const key = await signingKey('es');
   const issuer = await testIssuer(t, key);
-  const service = await declaredService(
-    t,
-    { 'notes.json': NOTES },
-    { AUTH: 'bearer', ISSUER: issuer.url, AUTH_FAILURES: '1000', AUDIENCE },
-  );
+  const env = { AUTH: 'bearer', ISSUER: issuer.url, AUTH_FAILURES: '1000', AUDIENCE };
+  const service = await declaredService(t, { 'notes.json': NOTES }, env);
   const token = (sub: string, by: ProofKey | undefined, more: object = {}) =>
     sign(key, claims(issuer.url, { sub, scope: 'self', ...(by && { cnf: { jkt: by.jkt } }), ...more }));
   const proof = (by: ProofKey, text: string, more: object = {}) =>
@@ -73,10 +67,8 @@ t.test('a stream of a token that is bound to a key needs a new proof by that key
   await refused('a proof for another token', headersOf(ann, await proof(own, bob)));
   await refused('the token of another key', headersOf(bob, await proof(own, bob)));
   await refused('a proof for another method', headersOf(ann, await proof(own, ann, { htm: 'POST' })));
-  await refused(
-    'a proof for another path',
-    headersOf(ann, await proof(own, ann, { htu: `${service.url}/notes` })),
-  );
+  const elsewhere = { htu: `${service.url}/notes` };
+  await refused('a proof for another path', headersOf(ann, await proof(own, ann, elsewhere)));
   await refused('an old proof', headersOf(ann, await proof(own, ann, { iat: 1_000_000_000 })));
   await refused('no proof', { authorization: `DPoP ${ann}`, accept: 'text/event-stream' });
   await refused('as Bearer', { authorization: `Bearer ${ann}`, accept: 'text/event-stream' });
@@ -85,15 +77,8 @@ t.test('a stream of a token that is bound to a key needs a new proof by that key
     const { status, text } = await service.send('POST', '/notes', { headers: admin, body });
     t.equal(status, 201, text);
   }
-  await until(
-    'the event has arrived',
-    () => stream.messages,
-    (messages) => messages.length > 0,
-  );
-  t.same(
-    stream.messages.map(({ data }) => data.data.text),
-    ['of ann'],
-  );
+  await untilAtLeast('the event has arrived', () => stream.messages, 1);
+  t.same(valuesIn(stream, 'text'), ['of ann']);
 });
 
 t.test('a stream and a ticket of a token that is bound to a key end with the token', async (t) => {
@@ -106,15 +91,11 @@ t.test('a stream and a ticket of a token that is bound to a key end with the tok
     body: {},
   });
   t.equal(made.status, 201, made.text);
-  const stream = await follow(
-    t,
-    `${service.url}/events?types=notes.*`,
-    headersOf(ann, await proof(own, ann)),
-  );
+  const headers = headersOf(ann, await proof(own, ann));
+  const stream = await follow(t, `${service.url}/events?types=notes.*`, headers);
   t.equal(stream.status, 200, stream.text());
   await until('the stream is over', () => stream.isOver());
-  const late = await service.send('GET', `/events?types=notes.*&ticket=${made.json.ticket}`, {
-    headers: { accept: 'text/event-stream' },
-  });
+  const path = `/events?types=notes.*&ticket=${made.json.ticket}`;
+  const late = await service.send('GET', path, { headers: { accept: 'text/event-stream' } });
   t.equal(late.status, 403, late.text);
 });

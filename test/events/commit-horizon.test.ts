@@ -1,5 +1,5 @@
 import type postgres from 'postgres';
-import { CommitHorizon, type Snapshot } from '../../src/events/commit-horizon.js';
+import { valuesOf } from '../support/callers.js';
 import { CITUS_URL, touchOnCitus } from '../support/citus.js';
 import { startProcess } from '../support/process.js';
 import { freshService, send, testDatabase } from '../support/service.js';
@@ -8,42 +8,6 @@ import t, { type Test } from '../support/test.js';
 import { notInDefault } from '../support/thorough.js';
 import { until, untilAtLeast, untilLength } from '../support/until.js';
 import { follow } from './follow.js';
-
-const snapshot = (newest: number, xmin: number, next: number): Snapshot => ({
-  newest,
-  floor: 0,
-  xmin: BigInt(xmin),
-  next: BigInt(next),
-  epoch: 1,
-  written: 0,
-});
-
-t.test('without a running transaction, everything visible is final', async (t) => {
-  const horizon = new CommitHorizon();
-  horizon.update(snapshot(7, 100, 100));
-  t.equal(horizon.position, 7);
-  t.notOk(horizon.isBehind);
-});
-
-t.test('events seen while transactions ran are final once those have ended, and no later ones', async (t) => {
-  const horizon = new CommitHorizon();
-  horizon.update(snapshot(7, 100, 103));
-  t.equal(horizon.position, 0);
-  t.ok(horizon.isBehind);
-  horizon.update(snapshot(9, 102, 110));
-  t.equal(horizon.position, 0, '102 may still have a number below 7');
-  horizon.update(snapshot(12, 103, 112));
-  t.equal(horizon.position, 7, '8 to 12 are not known to be final');
-  horizon.update(snapshot(12, 112, 112));
-  t.equal(horizon.position, 12);
-});
-
-t.test('it never goes back', async (t) => {
-  const horizon = new CommitHorizon();
-  horizon.update(snapshot(9, 10, 10));
-  horizon.update(snapshot(5, 3, 3));
-  t.equal(horizon.position, 9);
-});
 
 /** Creates, patches and deletes of items by SQL, as transactions that a test holds open. */
 async function setup(t: Test) {
@@ -98,13 +62,8 @@ t.test('an event of a late transaction is neither passed over nor published too 
   t.same(versions(b), [1, 2, 3]);
   const ids = stream.messages.map(({ id }) => id);
   t.same(ids, ids.toSorted(), 'in one order');
-  t.same(
-    await until('all can be read', async () => {
-      const all = await allOf(service.url);
-      return all.length === 15 && all.map(({ sequence }) => sequence);
-    }),
-    ids,
-  );
+  const all = await untilLength('all can be read', () => allOf(service.url), 15);
+  t.same(valuesOf(all, 'sequence'), ids);
 });
 
 t.test('a transaction that runs is waited for although none with a higher number has ended', async (t) => {
@@ -124,10 +83,8 @@ t.test('a transaction that runs is waited for although none with a higher number
   low.release();
   high.release();
   await untilLength('all is published', () => stream.messages, 4);
-  t.same(
-    stream.messages.slice(2).map(({ data }) => data.subject),
-    [`/items/${a}`, `/items/${b}`],
-  );
+  const subjects = stream.messages.slice(2).map(({ data }) => data.subject);
+  t.same(subjects, [`/items/${a}`, `/items/${b}`]);
 });
 
 t.test('what is rolled back is never published, and delays no other event', async (t) => {
@@ -140,10 +97,7 @@ t.test('what is rolled back is never published, and delays no other event', asyn
   await doomed`rollback`;
   doomed.release();
   await untilLength('the rest is published', () => stream.messages, 3);
-  t.same(
-    stream.messages.map(({ event }) => event),
-    ['items.created', 'items.created', 'items.created'],
-  );
+  t.same(valuesOf(stream.messages, 'event'), ['items.created', 'items.created', 'items.created']);
 });
 
 t.test('readers in several processes see every event once', { skip: notInDefault }, async (t) => {
@@ -190,11 +144,7 @@ t.test('readers in several processes see every event once', { skip: notInDefault
   await writing;
   for (const stream of streams) {
     await untilAtLeast('all is published', () => stream.messages, row!.count);
-    t.same(
-      stream.messages.map(({ id }) => id),
-      paged,
-      'each once, and in the same order for everybody',
-    );
+    t.same(valuesOf(stream.messages, 'id'), paged, 'each once, and in the same order for everybody');
     const last = new Map<string, number>();
     for (const { data } of stream.messages) {
       t.equal(data.data._version, (last.get(data.subject) ?? 0) + 1, `${data.subject} in order`);

@@ -4,7 +4,7 @@ import { send, testDatabase } from '../support/service.js';
 import { sqlOf } from '../support/sql.js';
 import t from '../support/test.js';
 import { times } from '../support/thorough.js';
-import { until, untilAtLeast } from '../support/until.js';
+import { until, untilAtLeast, untilLength } from '../support/until.js';
 import { follow } from './follow.js';
 import { type ConfirmedWrite, write } from './write.js';
 
@@ -32,16 +32,12 @@ t.test('killed under writes: what was confirmed has its event, nothing else has 
     await Promise.all(writers);
   }
   const key = ({ type, record, version }: ConfirmedWrite) => `${type} ${record} ${version}`;
-  const events = (await sql<ConfirmedWrite[]>`select type, record, version from events order by seq`).map(
-    key,
-  );
+  const rows = await sql<ConfirmedWrite[]>`select type, record, version from events order by seq`;
+  const events = rows.map(key);
   const known = new Set(events);
   t.equal(known.size, events.length, 'no event is there twice');
-  t.same(
-    confirmed.filter((each) => !known.has(key(each))),
-    [],
-    `${confirmed.length} writes that were confirmed`,
-  );
+  const missing = confirmed.filter((each) => !known.has(key(each)));
+  t.same(missing, [], `${confirmed.length} writes that were confirmed`);
   const items = await sql<{ id: string; version: number }[]>`select id, version from items`;
   const versions = new Map(items.map(({ id, version }) => [id, version]));
   for (const text of events) {
@@ -51,16 +47,13 @@ t.test('killed under writes: what was confirmed has its event, nothing else has 
   }
   const last = startProcess(t, { DATABASE_URL: databaseUrl });
   const url = await last.ready();
-  await until(
-    'the reader has all',
-    async () => {
-      const { json } = await send(url, 'GET', `/events?limit=1000&after=${cursor}`);
-      cursor = json.meta.cursor;
-      for (const { sequence } of json.data) read.push(sequence);
-      return read;
-    },
-    ({ length }) => length === events.length,
-  );
+  const readOn = async () => {
+    const { json } = await send(url, 'GET', `/events?limit=1000&after=${cursor}`);
+    cursor = json.meta.cursor;
+    for (const { sequence } of json.data) read.push(sequence);
+    return read;
+  };
+  await untilLength('the reader has all', readOn, events.length);
   t.same(read, [...new Set(read)].toSorted(), 'each once and in order');
 });
 

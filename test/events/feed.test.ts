@@ -1,3 +1,4 @@
+import { valuesOf } from '../support/callers.js';
 import { type TestService, testService } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 import { until, untilLength } from '../support/until.js';
@@ -21,11 +22,8 @@ t.test('an event is a CloudEvents envelope with the record after the change', as
   const { json: user } = await send('POST', '/users', { body });
   await send('PATCH', `/users/${user.id}`, { body: { age: 7 } });
   await send('DELETE', `/users/${user.id}`);
-  const { json, headers } = await until(
-    'all can be read',
-    () => send('GET', '/api/v1/events'),
-    (response) => response.json.data.length === 3,
-  );
+  await untilLength('all can be read', async () => (await send('GET', '/api/v1/events')).json.data, 3);
+  const { json, headers } = await send('GET', '/api/v1/events');
   t.equal(headers['content-type'], 'application/json');
   t.equal(headers['cache-control'], 'no-store');
   const [created, updated, deleted] = json.data;
@@ -53,10 +51,7 @@ t.test('an event is a CloudEvents envelope with the record after the change', as
 t.test('pages follow each other by their cursor', async (t) => {
   const { send, ids } = await setup(t);
   const first = (await send('GET', '/events?limit=2')).json;
-  t.same(
-    first.data.map(({ subject }: { subject: string }) => subject),
-    [`/items/${ids[0]}`, `/items/${ids[1]}`],
-  );
+  t.same(valuesOf(first.data, 'subject'), [`/items/${ids[0]}`, `/items/${ids[1]}`]);
   t.equal(first.meta.more, true);
   t.equal(first.meta.cursor, first.data[1].sequence);
   t.equal(first.links.next, `/events?after=${first.meta.cursor}&limit=2`);
@@ -64,10 +59,8 @@ t.test('pages follow each other by their cursor', async (t) => {
   t.match(second.json, { data: [{ subject: `/items/${ids[2]}` }], meta: { more: false } });
   t.equal(second.headers.link, `<${second.json.links.next}>; rel="next"`);
   t.equal(second.headers['events-cursor'], second.json.meta.cursor);
-  t.match((await send('GET', second.json.links.next)).json, {
-    data: [],
-    meta: { cursor: second.json.meta.cursor },
-  });
+  const third = (await send('GET', second.json.links.next)).json;
+  t.match([third.data, third.meta.cursor], [[], second.json.meta.cursor]);
   t.same((await send('GET', '/events?after=now')).json.data, []);
 });
 
@@ -77,7 +70,7 @@ t.test('types narrows, and the cursor passes what it leaves out', async (t) => {
   await send('DELETE', `/items/${ids[0]}`);
   await send('POST', '/users', { body: { email: 'a@example.org', name: 'A' } });
   const typesOf = async (types: string) =>
-    (await send('GET', `/events?types=${types}`)).json.data.map(({ type }: { type: string }) => type);
+    valuesOf((await send('GET', `/events?types=${types}`)).json.data, 'type');
   await untilLength('all can be read', async () => (await send('GET', '/events')).json.data, 5);
   t.same(await typesOf('items.deleted'), ['items.deleted']);
   t.same(await typesOf('users.*,items.deleted'), ['items.deleted', 'users.created']);
@@ -127,16 +120,13 @@ t.test('many large records come in several pages', async (t) => {
     await service.send('POST', '/items', { body: { name: `large ${count}`, note } });
   const sizes: number[] = [];
   let cursor = '';
-  await until(
-    'all is read',
-    async () => {
-      const { json } = await service.send('GET', `/events?limit=1000${cursor && `&after=${cursor}`}`);
-      if (json.data.length > 0) sizes.push(json.data.length);
-      cursor = json.meta.cursor;
-      return sizes.reduce((sum, size) => sum + size, 0);
-    },
-    (seen) => seen === 6,
-  );
+  const read = async () => {
+    const { json } = await service.send('GET', `/events?limit=1000${cursor && `&after=${cursor}`}`);
+    if (json.data.length > 0) sizes.push(json.data.length);
+    cursor = json.meta.cursor;
+    return sizes.reduce((sum, size) => sum + size, 0);
+  };
+  await until('all is read', read, 6);
   t.ok(Math.max(...sizes) <= 3, 'no page is much larger than a megabyte');
 });
 
@@ -168,14 +158,11 @@ t.test('a wait that is over ends in a response without events', async (t) => {
 
 t.test('in a batch the feed is read and nothing waits', async (t) => {
   const { send } = await setup(t);
-  const operation = (headers: Record<string, string>) => ({
-    method: 'GET',
-    path: '/events?after=now',
-    headers,
-  });
-  const { json } = await send('POST', '/batch', { body: [operation({ prefer: 'wait=50' })] });
+  const batch = (headers: Record<string, string>) =>
+    send('POST', '/batch', { body: [{ method: 'GET', path: '/events?after=now', headers }] });
+  const { json } = await batch({ prefer: 'wait=50' });
   t.match(json.results[0], { status: 200, body: { data: [] } });
-  const stream = await send('POST', '/batch', { body: [operation({ accept: 'text/event-stream' })] });
+  const stream = await batch({ accept: 'text/event-stream' });
   t.same([stream.status, stream.json.error.code], [400, 'BAD_REQUEST']);
 });
 

@@ -23,6 +23,10 @@ export interface Followed {
   readonly pause: () => void;
 }
 
+/** A field of the record of each message. */
+export const valuesIn = ({ messages }: Followed, field = 'name'): unknown[] =>
+  messages.map(({ data }) => data.data?.[field]);
+
 /** Opens an event stream; closed when the test ends. */
 export function follow(t: Test, url: string, headers: http.OutgoingHttpHeaders = {}): Promise<Followed> {
   return new Promise((resolve, reject) => {
@@ -37,11 +41,7 @@ export function follow(t: Test, url: string, headers: http.OutgoingHttpHeaders =
           const blocks = (rest + chunk).split('\n\n');
           rest = blocks.pop()!;
           for (const block of blocks) {
-            const fields = Object.fromEntries(
-              block
-                .split('\n')
-                .map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)]),
-            );
+            const fields = Object.fromEntries(block.split('\n').map((line) => line.split(/: ?(.*)/s, 2)));
             lastId = fields.id ?? lastId;
             if (fields.data !== undefined)
               messages.push({ id: lastId, event: fields.event!, data: JSON.parse(fields.data) });

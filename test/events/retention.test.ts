@@ -3,7 +3,7 @@ import { WITH_TRIGGERS } from '../support/citus.js';
 import { freshService, RETENTION } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 import { times } from '../support/thorough.js';
-import { until } from '../support/until.js';
+import { until, untilLength } from '../support/until.js';
 import { follow } from './follow.js';
 
 const KEEP = { ...RETENTION, eventsRetentionSeconds: 1000, eventsMax: 1000 };
@@ -53,11 +53,8 @@ t.test('the link to the newest events leads to them, also when all have expired'
   await prune(db, KEEP);
   t.match(await send('GET', link, { headers }), { status: 200, text: /No events/ });
   await send('POST', '/items', { body: { name: 'new' } });
-  await until(
-    'the new event is there',
-    async () => (await send('GET', link, { headers })).text,
-    (text) => text.includes('>new</a>'),
-  );
+  const isThere = async () => (await send('GET', link, { headers })).text.includes('>new</a>');
+  await until('the new event is there', isThere);
 });
 
 t.test('the newest so many are retained', async (t) => {
@@ -75,14 +72,8 @@ t.test('a cursor before what was pruned is an error also when nothing is left', 
   t.equal((await send('GET', `/events?after=${cursors[8]}`)).status, 410);
   t.equal((await send('GET', `/events?after=${cursors[9]}`)).status, 200);
   await send('POST', '/items', { body: { name: 'new' } });
-  await until(
-    'it is read',
-    async () => {
-      const { json } = await send('GET', `/events?after=${cursors[9]}`);
-      return json.data.length;
-    },
-    (seen) => seen === 1,
-  );
+  const read = async () => (await send('GET', `/events?after=${cursors[9]}`)).json.data;
+  await untilLength('it is read', read, 1);
 });
 
 t.test('nothing beyond the horizon is pruned', async (t) => {
@@ -107,11 +98,7 @@ t.test('pruning goes on batch after batch', WITH_TRIGGERS, async (t) => {
 t.test('a stream whose events were pruned before they were sent ends', async (t) => {
   const { url, db, send } = await setup(t);
   const stream = await follow(t, `${url}/events?types=users.*`);
-  await until(
-    'it is live',
-    () => stream.text(),
-    (seen) => seen !== '',
-  );
+  await until('it is live', () => stream.text() !== '');
   // As a process sees it that was asleep while another one pruned.
   await db.run('update events_floor set floor = floor + 1000000', []);
   await send('POST', '/items', { body: { name: 'new' } });
@@ -140,9 +127,6 @@ t.test('without a cursor, events that expire meanwhile are left out', WITH_TRIGG
   await expiring;
   t.same([...new Set(seen)], [200]);
   await send('POST', '/items', { body: { name: 'new' } });
-  await until(
-    'each stream goes on',
-    () => streams.map(({ messages }) => messages.at(-1)?.data.data.name),
-    (names) => names.every((name) => name === 'new'),
-  );
+  const names = () => streams.map(({ messages }) => messages.at(-1)?.data.data.name);
+  await until('each stream goes on', names, (seen) => seen.every((name) => name === 'new'));
 });

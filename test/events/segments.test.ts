@@ -4,7 +4,7 @@ import { WITH_TRIGGERS } from '../support/citus.js';
 import { freshService, RETENTION, type TestService } from '../support/service.js';
 import { sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
-import { until } from '../support/until.js';
+import { until, untilLength } from '../support/until.js';
 
 /** A segment has more than three events, six are retained. */
 const SMALL = { ...RETENTION, eventsMax: 6 };
@@ -21,10 +21,7 @@ async function setup(t: Test) {
 }
 
 /** Runs the maintenance, and again after the minute for which expired events remain. */
-async function maintain(
-  { db }: TestService,
-  options: typeof SMALL & { horizon?: () => number },
-): Promise<void> {
+async function maintain({ db }: TestService, options: typeof SMALL & { horizon?: () => number }) {
   await prune(db, options);
   await db.run("update expired_event_segments set since = since - interval '1 minute'", []);
   await prune(db, options);
@@ -54,14 +51,7 @@ async function read({ send }: TestService, after = ''): Promise<Read> {
 
 /** The subjects of the feed once it has so many events. */
 const feedOf = (service: TestService, events: number) =>
-  until(
-    'all events are final',
-    async () => {
-      const { subjects } = await read(service);
-      return subjects;
-    },
-    (subjects) => subjects.length === events,
-  );
+  untilLength('all events are final', async () => (await read(service)).subjects, events);
 
 t.test('expired events are truncated with their segment, and the feed is in order', async (t) => {
   const { service, sql } = await setup(t);
@@ -82,11 +72,8 @@ t.test('expired events are truncated with their segment, and the feed is in orde
   }
   const page = await service.send('GET', '/events?limit=4');
   const rest = await service.send('GET', page.json.links.next);
-  t.same(
-    [...page.json.data, ...rest.json.data].map(({ subject }) => subject),
-    paths.slice(-6),
-    'pages go on across segments',
-  );
+  const subjects = [...page.json.data, ...rest.json.data].map(({ subject }) => subject);
+  t.same(subjects, paths.slice(-6), 'pages go on across segments');
 });
 
 t.test('the next segment is used only once it is empty', async (t) => {

@@ -52,9 +52,7 @@ t.test('a ticket is for event streams only, and for callers that may read events
 t.test('of concurrent requests with one ticket one is accepted; an expired one is not', async (t) => {
   const service = await testService(t, { AUTH: 'api-key' });
   const { key } = await makeKey(service.db);
-  const make = async () =>
-    (await service.send('POST', '/events/tickets', { headers: { 'x-api-key': key } })).json._links.events
-      .href;
+  const make = () => ticketOf(service, { 'x-api-key': key });
   const href = await make();
   const one = () => service.send('HEAD', href, { headers: STREAM });
   const statuses = (await Promise.all([one(), one(), one(), one()])).map(({ status }) => status);
@@ -93,44 +91,27 @@ t.test('a caller has 100 unused tickets; it takes none from others', async (t) =
 });
 
 t.test('a ticket ends with the key, the password or the user of its creator', async (t) => {
-  const service = await testService(t, {
-    AUTH: 'api-key, basic',
-    INSECURE: 'basic',
-    BASIC_SCOPES: 'admin',
-  });
+  const env = { AUTH: 'api-key, basic', INSECURE: 'basic', BASIC_SCOPES: 'admin' };
+  const service = await testService(t, env);
   const admin = { 'x-api-key': (await makeKey(service.db)).key };
-  const body = { email: 'ada@example.org', name: 'Ada', password: 'a long enough password 1' };
-  const { json: user } = await service.send('POST', '/users', { headers: admin, body });
-  const other = { ...body, email: 'eve@example.org' };
-  const { json: deleted } = await service.send('POST', '/users', { headers: admin, body: other });
-  const basic = Buffer.from(`${body.email}:${body.password}`).toString('base64');
-  const basicOfDeleted = Buffer.from(`${other.email}:${other.password}`).toString('base64');
-  const revoked = await makeKey(service.db);
-  for (const [name, headers, revoke] of [
-    [
-      'api-key',
-      { 'x-api-key': revoked.key },
-      () => service.send('DELETE', `/keys/${revoked.id}`, { headers: admin }),
-    ],
-    [
-      'basic',
-      { authorization: `Basic ${basic}` },
-      () =>
-        service.send('PATCH', `/users/${user.id}`, {
-          headers: admin,
-          body: { password: 'another password 2' },
-        }),
-    ],
-    [
-      'basic of a user that is deleted',
-      { authorization: `Basic ${basicOfDeleted}` },
-      () => service.send('DELETE', `/users/${deleted.id}`, { headers: admin }),
-    ],
+  const password = 'a long enough password 1';
+  const user = async (email: string) => {
+    const body = { email, name: 'A', password };
+    const { id } = (await service.send('POST', '/users', { headers: admin, body })).json;
+    const credential = Buffer.from(`${email}:${password}`).toString('base64');
+    return { path: `/users/${id}`, headers: { authorization: `Basic ${credential}` } };
+  };
+  const [ada, eve] = [await user('ada@example.org'), await user('eve@example.org')];
+  const key = await makeKey(service.db);
+  for (const [name, headers, method, path, body] of [
+    ['api-key', { 'x-api-key': key.key }, 'DELETE', `/keys/${key.id}`, undefined],
+    ['basic', ada.headers, 'PATCH', ada.path, { password: 'another password 2' }],
+    ['basic of a user that is deleted', eve.headers, 'DELETE', eve.path, undefined],
   ] as const) {
     const [first, second] = [await ticketOf(service, headers), await ticketOf(service, headers)];
     const stream = await follow(t, `${service.url}${first}&after=now`);
     t.equal(stream.status, 200, name);
-    await revoke();
+    await service.send(method, path, { headers: admin, ...(body && { body }) });
     await until(`the stream ends: ${name}`, stream.isOver);
     const late = await service.send('GET', second, { headers: STREAM });
     t.match(late, { status: 403, json: { error: { code: 'INVALID_TICKET' } } }, name);
@@ -154,11 +135,8 @@ t.test('a ticket ends with the introspected token of its creator', async (t) => 
   issuer.paths.set('/introspect', json({}, 500));
   t.equal((await third.send('GET', hrefs[1]!, { headers: STREAM })).status, 503, 'no check, no use');
   issuer.paths.set('/introspect', json({ active: false }));
-  t.equal(
-    (await third.send('GET', hrefs[1]!, { headers: STREAM })).status,
-    403,
-    'where it is not remembered',
-  );
+  // Where it is not remembered.
+  t.equal((await third.send('GET', hrefs[1]!, { headers: STREAM })).status, 403);
 });
 
 /** The address of an event stream with a new ticket. */

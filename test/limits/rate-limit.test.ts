@@ -78,10 +78,7 @@ t.test('every response has the fields and is counted, until they are all 429', a
 });
 
 const SECRETS = ['ann', 'bob'].map((subject) => ({
-  id: subject,
-  secret: subject.repeat(11),
-  subject,
-  scopes: ['items:read'],
+  ...{ id: subject, subject, secret: subject.repeat(11), scopes: ['items:read'] },
 }));
 
 /** Seconds since 1970; one moment for all, so that no second that passes makes two signatures the same. */
@@ -111,21 +108,11 @@ t.test('a principal has its own count, wherever it comes from', async (t) => {
   t.equal((await get(signedBy('ann', 3))).status, 429);
   t.equal((await get(signedBy('bob', 0))).status, 200);
   const responses = [await get({}), await get({}, '192.0.2.1', '/nothing'), await get({})];
-  t.strictSame(
-    responses.map((response) => [response.status, left(t, response, 3)]),
-    [
-      [401, 2],
-      [404, 1],
-      [401, 0],
-    ],
-  );
+  t.equal(responses.map((each) => `${each.status} ${left(t, each, 3)}`).join(), '401 2,404 1,401 0');
   t.equal((await get({})).status, 429);
   t.equal((await get({}, '192.0.2.2')).status, 401, 'another address');
-  t.equal(
-    (await get(signedBy('bob', 1))).status,
-    200,
-    'a client with a credential is not counted by address',
-  );
+  // A client with a credential is not counted by address.
+  t.equal((await get(signedBy('bob', 1))).status, 200);
 });
 
 t.test('a refused request has done nothing, and its body is not waited for', async (t) => {
@@ -148,20 +135,14 @@ t.test('two services share one limit through the database', async (t) => {
   );
   t.equal(responses.filter(({ status }) => status === 404).length, 6);
   t.equal(responses.filter(({ status }) => status === 429).length, 14);
-  t.strictSame(
-    responses.map((response) => left(t, response, 6)).sort(),
-    [...new Array(15).fill(0), 1, 2, 3, 4, 5],
-    'each was counted once',
-  );
+  const counted = responses.map((response) => left(t, response, 6)).sort();
+  t.strictSame(counted, [...new Array(15).fill(0), 1, 2, 3, 4, 5], 'each was counted once');
 });
 
 t.test('shared counts follow the clock of the database, forward and back', async (t) => {
   const databaseUrl = await shiftedDatabase(t, 0);
-  const { url, db } = await freshService(t, {
-    DATABASE_URL: databaseUrl,
-    RATE_LIMIT: `3/${LONG}`,
-    RATE_LIMIT_STORE: 'postgres',
-  });
+  const env = { DATABASE_URL: databaseUrl, RATE_LIMIT: `3/${LONG}`, RATE_LIMIT_STORE: 'postgres' };
+  const { url, db } = await freshService(t, env);
   const next = async () => left(t, await send(url, 'GET', '/nothing'), 3);
   t.equal(await next(), 2);
   t.equal(await next(), 1);
@@ -222,12 +203,6 @@ t.test('what is past its time is cleaned up', async (t) => {
   await sql`insert into limits values ('ended', 1, ${Date.now() - 1000}), ('new', 1, ${Date.now() + 1000})`;
   await sql`insert into taken values ('\\x00', now() - interval '2 minutes'), ('\\x01', now() - interval '1 second')`;
   await prune(db, { ...RETENTION, idempotencyTtlSeconds: 1, tombstoneTtlSeconds: 1 });
-  t.same(
-    (await sql`select key from limits order by key`).map(({ key }) => key),
-    ['ended', 'new'],
-  );
-  t.same(
-    (await sql`select encode(hash, 'hex') as hash from taken`).map(({ hash }) => hash),
-    ['01'],
-  );
+  t.same([...(await sql`select key from limits order by key`)], [{ key: 'ended' }, { key: 'new' }]);
+  t.same([...(await sql`select encode(hash, 'hex') as hash from taken`)], [{ hash: '01' }]);
 });

@@ -2,7 +2,7 @@ import { cursorAt } from '../../src/list/keyset.js';
 import { readList } from '../../src/list/read-list.js';
 import { declare } from '../support/collections.js';
 import { declared } from '../support/declared.js';
-import { pageStatement } from '../support/list-statement.js';
+import { type Plan, pageStatement, planOf, scans } from '../support/list-statement.js';
 import { testService } from '../support/service.js';
 import { sqlOf } from '../support/sql.js';
 import t from '../support/test.js';
@@ -29,16 +29,6 @@ const DECLARATION = {
   ),
 };
 
-interface Plan {
-  readonly 'Node Type': string;
-  readonly 'Relation Name'?: string;
-  readonly 'Plan Rows': number;
-  readonly 'Actual Rows'?: number;
-  readonly 'Actual Loops'?: number;
-  readonly 'Rows Removed by Filter'?: number;
-  readonly Plans?: readonly Plan[];
-}
-
 /** How many rows a plan has read from tables. */
 const rowsRead = (nodes: readonly Plan[]): number =>
   nodes
@@ -48,8 +38,6 @@ const rowsRead = (nodes: readonly Plan[]): number =>
 
 /** The most rows that a page may read: each of its parts has up to 101, with the related records. */
 const MAX_ROWS = 1500;
-
-const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
 
 t.test('every operator is served by an index, over many records', async (t) => {
   const service = await testService(t, { COLLECTIONS: declare(t, DECLARATION), MIGRATE: 'auto' });
@@ -77,72 +65,47 @@ t.test('every operator is served by an index, over many records', async (t) => {
     analyze books`);
   await sql`set jit = off`;
   await sql`set plan_cache_mode = force_custom_plan`;
-  const plan = async (query: string, of = resource): Promise<Plan[]> => {
-    const { text, args } = pageStatement(of, query, { lists: 'numbered', others });
-    const [row] = await sql.unsafe(`explain (format json) ${text}`, [...args]);
-    return nodesOf((row!['QUERY PLAN'] as { Plan: Plan }[])[0]!.Plan);
-  };
+  const plan = (query: string, of = resource) =>
+    planOf(sql, pageStatement(of, query, { lists: 'numbered', others }));
   for (const query of [
+    ...words(`
+    filter[price][eq]=77 filter[price][lt]=3 filter[price][lte]=3 filter[price][gt]=9990
+    filter[price][gte]=9990&filter[price][lt]=9995 filter[price][in]=1,2,3 filter[isbn]=77
+    filter[isbn][in]=77,78 filter[tags][has]=t7 filter[price][null]=true
+    filter[price]=77&filter[tags][has]=t7 filter[price][between]=3,5 filter[tags][any]=t7,t8
+    filter[id]=00000000-0000-0000-0000-00000000004d filter[created_at][lt]=1970-01-01
+    filter[updated_at][lt]=2026-01-01T00:00:05Z filter[created_at][between]=1960-01-01,1969-01-01
+    filter[created_at]=2026-01-01 filter[or][0][price]=77&filter[or][1][isbn]=5
+    filter[or][0][and][0][price]=77&filter[or][1][tags][has]=t7 filter[sequelOf][isbn]=77
+    filter[sequelOf][sequelOf][isbn]=77 filter[books][some][isbn]=1077
+    filter[books][some][books][some][isbn]=2077 filter[author][books][some][isbn]=77
+    filter[author][books][some][sequelOf][author][books][some][isbn]=77
+  `),
     'filter[title]=book 77',
-    'filter[price][eq]=77',
-    'filter[price][lt]=3',
-    'filter[price][lte]=3',
-    'filter[price][gt]=9990',
-    'filter[price][gte]=9990&filter[price][lt]=9995',
-    'filter[price][in]=1,2,3',
-    'filter[isbn]=77',
-    'filter[isbn][in]=77,78',
     'filter[title][prefix]=book 777',
     'filter[title][contains]=k 7777',
-    'filter[tags][has]=t7',
-    'filter[price][null]=true',
-    'filter[price]=77&filter[tags][has]=t7',
-    'filter[price][between]=3,5',
-    'filter[tags][any]=t7,t8',
-    'filter[id]=00000000-0000-0000-0000-00000000004d',
-    'filter[created_at][lt]=1970-01-01',
-    'filter[updated_at][lt]=2026-01-01T00:00:05Z',
-    'filter[created_at][between]=1960-01-01,1969-01-01',
-    'filter[created_at]=2026-01-01',
-    'filter[or][0][price]=77&filter[or][1][isbn]=5',
-    'filter[or][0][and][0][price]=77&filter[or][1][tags][has]=t7',
     'filter[author][name]=author 77',
     'filter[author][name][prefix]=author 77&filter[price][lt]=100',
-    'filter[sequelOf][isbn]=77',
-    'filter[sequelOf][sequelOf][isbn]=77',
     'filter[sequelOf][sequelOf][author][name]=author 77',
-    'filter[books][some][isbn]=1077',
-    'filter[books][some][books][some][isbn]=2077',
-    'filter[author][books][some][isbn]=77',
     'filter[author][books][some][sequelOf][author][name]=author 77',
-    'filter[author][books][some][sequelOf][author][books][some][isbn]=77',
   ])
-    t.notOk(
-      (await plan(query)).some((node) => node['Node Type'] === 'Seq Scan'),
-      query,
-    );
+    t.notOk(scans(await plan(query)), query);
   const authors = resources.get('authors')!;
   for (const query of ['filter[books][some][isbn]=77', 'filter[books][some][sequelOf][isbn]=77'])
-    t.notOk(
-      (await plan(query, authors)).some((node) => node['Node Type'] === 'Seq Scan'),
-      query,
-    );
+    t.notOk(scans(await plan(query, authors)), query);
   // Most authors match, and the page has the first of these.
   for (const query of [
     'filter[books][none][isbn]=77',
     'filter[not][books][some][price]=77',
     'filter[books][some]=true',
   ])
-    t.notOk(
-      (await plan(`${query}&count=none`, authors)).some((node) => node['Node Type'] === 'Seq Scan'),
-      query,
-    );
-  const keysetPlan = async (query: string): Promise<Plan[]> => {
-    const { text, args } = pageStatement(resource, query, { lists: 'keyset' });
-    const [row] = await sql.unsafe(`explain (format json) ${text}`, [...args]);
-    return nodesOf((row!['QUERY PLAN'] as { Plan: Plan }[])[0]!.Plan);
-  };
+    t.notOk(scans(await plan(`${query}&count=none`, authors)), query);
   const id = `${'0'.repeat(27)}7a120`.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+  const cursorOf = (sort: string, values: readonly (string | null)[]): string => {
+    const { part } = readList(new URLSearchParams({ sort }), { resource }, { lists: 'keyset', others });
+    if (part.kind !== 'keyset') throw new Error('its pages are not between cursors');
+    return cursorAt(part.identity, JSON.stringify([id, ...values]));
+  };
   for (const [sort, ...values] of [
     ['created_at'],
     ['-created_at'],
@@ -156,15 +119,11 @@ t.test('every operator is served by an index, over many records', async (t) => {
     ['price,-inPrint', '77', 'true'],
     ['price,-created_at', '77'],
   ] as const) {
-    const { part } = readList(new URLSearchParams({ sort }), { resource }, { lists: 'keyset' });
-    if (part.kind !== 'keyset') throw new Error('its pages are not between cursors');
-    const cursor = cursorAt(part.identity, JSON.stringify([id, ...values]));
+    const cursor = cursorOf(sort, values);
     for (const side of ['after', 'before']) {
-      const plan = await keysetPlan(`sort=${sort}&${side}=${cursor}`);
-      t.notOk(
-        plan.some((node) => node['Node Type'] === 'Seq Scan'),
-        `${sort} ${side}`,
-      );
+      const statement = pageStatement(resource, `sort=${sort}&${side}=${cursor}`, { lists: 'keyset' });
+      const plan = await planOf(sql, statement);
+      t.notOk(scans(plan), `${sort} ${side}`);
       // The pages of several alternatives are sorted, and never more.
       const sorted = plan.filter((node) => node['Node Type'] === 'Sort').map((node) => node['Plan Rows']);
       t.ok(Math.max(0, ...sorted) <= 101 * 5, `${sort} ${side}: sorts ${sorted.join(', ')} rows`);
@@ -186,22 +145,12 @@ t.test('every operator is served by an index, over many records', async (t) => {
   for (const [name, value] of orders)
     for (const sort of [name, `-${name}`, ...(name === 'inPrint' ? [] : [`-${name},created_at`])]) {
       const read = async (query: string, lists: 'numbered' | 'keyset') => {
-        const { text, args } = pageStatement(resource, query, { lists, others });
-        const [row] = await sql.unsafe(`explain (analyze, format json) ${text}`, [...args]);
-        const rows = rowsRead(nodesOf((row!['QUERY PLAN'] as { Plan: Plan }[])[0]!.Plan));
+        const statement = pageStatement(resource, query, { lists, others });
+        const rows = rowsRead(await planOf(sql, statement, 'analyze, format json'));
         t.ok(rows <= MAX_ROWS, `${lists} ${query}: reads ${rows} rows`);
       };
       await read(`sort=${sort}&page=3&count=none`, 'numbered');
-      const { part } = readList(
-        new URLSearchParams({ sort }),
-        { resource },
-        {
-          lists: 'keyset',
-          others,
-        },
-      );
-      if (part.kind !== 'keyset') throw new Error('its pages are not between cursors');
-      const cursor = cursorAt(part.identity, JSON.stringify([id, value]));
+      const cursor = cursorOf(sort, [value]);
       for (const side of ['after', 'before']) await read(`sort=${sort}&${side}=${cursor}`, 'keyset');
     }
   // Lists that are not filtered have one plan for all cursors and limits.
@@ -210,8 +159,7 @@ t.test('every operator is served by an index, over many records', async (t) => {
   for (const query of ['', 'sort=-created_at', 'count=exact']) {
     const { text, args } = pageStatement(resource, query, { lists: 'keyset' });
     await sql.unsafe(`prepare page as ${text}`);
-    const [row] = await sql.unsafe(`explain (format json) execute page (${args[0]})`);
-    const plan = nodesOf((row!['QUERY PLAN'] as { Plan: Plan }[])[0]!.Plan);
+    const plan = await planOf(sql, { text: `execute page (${args[0]})`, args: [] });
     const scans = plan.filter((node) => node['Relation Name'] === 'books').map((node) => node['Node Type']);
     t.same(scans, ['Index Scan'], query);
     const sorted = plan.filter((node) => node['Node Type'] === 'Sort').map((node) => node['Plan Rows']);
@@ -227,10 +175,6 @@ t.test('every operator is served by an index, over many records', async (t) => {
     filter[price][null]=false sort=-price,title sort=price
   `)) {
     const sorts = (await plan(`${query}&count=none`)).filter((node) => node['Node Type'] === 'Sort');
-    t.same(
-      sorts.map((node) => node['Plan Rows']).filter((rows) => rows > 20),
-      [],
-      query,
-    );
+    t.ok(Math.max(0, ...sorts.map((node) => node['Plan Rows'])) <= 20, query);
   }
 });

@@ -4,6 +4,7 @@ import { startProcess } from '../support/process.js';
 import { send, undeclaredDatabase } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 import { notInDefault } from '../support/thorough.js';
+import { recordsIn } from '../support/words.js';
 
 type Schema = Readonly<Record<string, unknown>>;
 
@@ -15,67 +16,47 @@ const record = (properties: object, more: object = {}): Schema => ({
 });
 const text = (more: object = {}) => ({ type: 'string', ...more });
 const within = (more: object) => record({ o: { type: 'object', properties: { n: text() }, ...more } });
+/** Declarations of one field before and after. */
+const field = (before: object, after: object, more: object = {}) =>
+  [record({ f: before }), record({ f: after }, more)] as const;
+const list = (items: object) => ({ type: 'array', items });
+const INDEXED = text({ 'x-index': true });
+const LINK = text({ 'x-references': 'authors', 'x-on-delete': 'remove' });
 const NO_ID = '01a22355-478c-70f2-9849-d0a98f931976';
 
 /** Each kind of stricter rule: before, after, what a service with the former declaration writes, and how it violates the other. */
 const RULES: Readonly<
   Record<string, readonly [before: Schema, after: Schema, body: object, failure?: RegExp]>
 > = {
-  required: [record({ f: text() }), record({ f: text() }, { required: ['f'] }), {}, /f/],
-  pattern: [record({ f: text() }), record({ f: text({ pattern: '^a' }) }), { f: 'b' }, /\/f /],
-  enumeration: [record({ f: text() }), record({ f: text({ enum: ['a'] }) }), { f: 'b' }, /\/f /],
-  constant: [record({ f: text() }), record({ f: { const: 'a' } }), { f: 'b' }, /\/f /],
-  max_length: [record({ f: text() }), record({ f: text({ maxLength: 1 }) }), { f: 'bb' }, /\/f /],
-  maximum: [
-    record({ f: { type: 'number' } }),
-    record({ f: { type: 'number', maximum: 1 } }),
-    { f: 2 },
-    /\/f /,
-  ],
-  multiple: [record({ f: { type: 'number' } }), record({ f: { type: 'integer' } }), { f: 1.5 }, /\/f /],
-  format: [record({ f: text() }), record({ f: text({ format: 'date' }) }), { f: 'b' }, /\/f /],
-  unique: [
-    record({ f: text() }),
-    record({ f: text({ 'x-unique': true }) }),
-    { f: 'a' },
-    /\/f must be unique/,
-  ],
+  required: [...field(text(), text(), { required: ['f'] }), {}, /f/],
+  pattern: [...field(text(), text({ pattern: '^a' })), { f: 'b' }, /\/f /],
+  enumeration: [...field(text(), text({ enum: ['a'] })), { f: 'b' }, /\/f /],
+  constant: [...field(text(), { const: 'a' }), { f: 'b' }, /\/f /],
+  max_length: [...field(text(), text({ maxLength: 1 })), { f: 'bb' }, /\/f /],
+  maximum: [...field({ type: 'number' }, { type: 'number', maximum: 1 }), { f: 2 }, /\/f /],
+  multiple: [...field({ type: 'number' }, { type: 'integer' }), { f: 1.5 }, /\/f /],
+  format: [...field(text(), text({ format: 'date' })), { f: 'b' }, /\/f /],
+  unique: [...field(text(), text({ 'x-unique': true })), { f: 'a' }, /\/f must be unique/],
   key: [
     record({ f: text(), g: text() }),
-    record(
-      { f: text({ 'x-index': true }), g: text({ 'x-index': true }) },
-      { 'x-collection': { unique: [['f', 'g']] } },
-    ),
+    record({ f: INDEXED, g: INDEXED }, { 'x-collection': { unique: [['f', 'g']] } }),
     { f: 'a', g: 'a' },
     /\/f must be unique together/,
   ],
-  reference: [
-    record({ f: text() }),
-    record({ f: text({ 'x-references': 'authors' }) }),
-    { f: NO_ID },
-    /is the id of no record/,
-  ],
+  reference: [...field(text(), text({ 'x-references': 'authors' })), { f: NO_ID }, /is the id of no record/],
   references: [
-    record({ f: { type: 'array', items: text() } }),
-    record({
-      f: { type: 'array', maxItems: 9, items: text({ 'x-references': 'authors', 'x-on-delete': 'remove' }) },
-    }),
+    ...field(list(text()), { ...list(LINK), maxItems: 9 }),
     { f: [NO_ID] },
     /is the id of no record/,
   ],
-  index: [record({ f: text() }), record({ f: text({ 'x-index': true }) }), { f: 'b'.repeat(9000) }, /bytes/],
-  elements: [
-    record({ f: { type: 'array', items: text() } }),
-    record({ f: { type: 'array', items: text({ maxLength: 1 }) } }),
-    { f: ['bb'] },
-    /\/f\/0 /,
-  ],
+  index: [...field(text(), INDEXED), { f: 'b'.repeat(9000) }, /bytes/],
+  elements: [...field(list(text()), list(text({ maxLength: 1 }))), { f: ['bb'] }, /\/f\/0 /],
   nested: [within({}), within({ properties: { n: text({ maxLength: 1 }) } }), { o: { n: 'bb' } }, /\/o\/n /],
   nested_required: [within({}), within({ required: ['n'] }), { o: {} }, /\/o/],
-  closed: [record({ f: text() }), record({ f: text() }, { additionalProperties: false }), { g: 'b' }, /g/],
-  combined: [record({ f: text() }), record({ f: text() }, { anyOf: [{ required: ['f'] }] }), {}, /f/],
+  closed: [...field(text(), text(), { additionalProperties: false }), { g: 'b' }, /g/],
+  combined: [...field(text(), text(), { anyOf: [{ required: ['f'] }] }), {}, /f/],
   // The steps that change stored records change these, too.
-  defaulted: [record({ f: text() }), record({ f: text({ default: 'a' }) }, { required: ['f'] }), {}],
+  defaulted: [...field(text(), text({ default: 'a' }), { required: ['f'] }), {}],
   nested_default: [
     within({}),
     within({ properties: { n: text({ default: 'a' }) }, required: ['n'] }),
@@ -105,12 +86,8 @@ t.test(
     const DATABASE_URL = await undeclaredDatabase(t);
     const [before, after] = [folder(t, 0), folder(t, 1)];
     const present = { DATABASE_URL, COLLECTIONS: after };
-    const former = startProcess(t, {
-      DATABASE_URL,
-      COLLECTIONS: before,
-      MIGRATE: 'auto',
-      LOG_LEVEL: 'error',
-    });
+    const env = { DATABASE_URL, COLLECTIONS: before, MIGRATE: 'auto', LOG_LEVEL: 'error' };
+    const former = startProcess(t, env);
     const base = await former.ready();
     for (const [name, body] of Object.entries(FIRST))
       t.equal((await send(base, 'POST', `/${name}`, { body })).status, 201, name);
@@ -124,13 +101,7 @@ t.test(
     }
     const listed = await plinth(t, ['migrate', '--violations', '--json'], present);
     t.equal(listed.code, 1);
-    const found = new Map(
-      listed.out
-        .trim()
-        .split('\n')
-        .map((line) => JSON.parse(line) as { collection: string; id: string; path: string; message: string })
-        .map((each) => [each.collection, each]),
-    );
+    const found = new Map(recordsIn(listed.out).map((each) => [String(each.collection), each]));
     t.same([...found.keys()].sort(), VIOLATED.toSorted());
     for (const name of VIOLATED) {
       const { id, path, message } = found.get(name)!;

@@ -7,6 +7,7 @@ import { DeclarationError, readDeclarations } from '../../src/declarations/read-
 import { FEATURES } from '../../src/features.js';
 import { migrateCollections, planCollections } from '../../src/schema/migrate-collections.js';
 import { declare, INVITING } from '../support/collections.js';
+import { migrateTo, titlesFor } from '../support/plans.js';
 import { freshService, undeclaredDatabase } from '../support/service.js';
 import { ALWAYS_ON, readSettings } from '../support/settings.js';
 import { SCHEMA, sqlOf } from '../support/sql.js';
@@ -20,12 +21,6 @@ async function database(t: Test) {
   const url = await undeclaredDatabase(t);
   const sql = sqlOf(t, url);
   return { url, sql };
-}
-
-/** The titles of the steps that are left after a migration. */
-async function left(url: string, folder: string): Promise<string[]> {
-  const { steps, drops } = await planCollections(url, readDeclarations(folder));
-  return [...steps, ...drops].map(({ title }) => title);
 }
 
 t.test('a table that no collection made is not attached', async (t) => {
@@ -48,11 +43,8 @@ t.test('a table that no collection made is not attached', async (t) => {
   }
   const renaming = object({ name: text }, { 'x-collection': { was: 'deliveries' } });
   await migrateCollections(url, readDeclarations(declare(t, { 'parcels.json': renaming })));
-  t.match(
-    await sql`select to_regclass('public.deliveries')::text as name`,
-    [{ name: 'deliveries' }],
-    'no rename',
-  );
+  const [former] = await sql`select to_regclass('public.deliveries')::text as name`;
+  t.match(former, { name: 'deliveries' }, 'no rename');
   const after = await sql`select tgname from pg_trigger
     where tgrelid <> ${`${SCHEMA}.parcels`}::regclass order by 1`;
   t.same(after, before);
@@ -87,8 +79,8 @@ t.test('names that the names of others would be do not collide', async (t) => {
   });
   const { url, sql } = await database(t);
   checkDeclarations({ ...readDeclarations(folder), ownPaths: OWN_PATHS });
-  await migrateCollections(url, readDeclarations(folder));
-  t.same(await left(url, folder), []);
+  await migrateTo(url, folder);
+  t.same(await titlesFor(url, folder), []);
   const { send } = await freshService(t, { DATABASE_URL: url, COLLECTIONS: folder });
   const create = async (path: string, body: object) => (await send('POST', path, { body })).json;
   const target = await create('/targets', {});
@@ -97,10 +89,8 @@ t.test('names that the names of others would be do not collide', async (t) => {
   t.notOk('bC' in (await send('GET', `/a/${first.id}`)).json);
   t.notOk('c' in (await send('GET', `/a_b/${second.id}`)).json);
   await create('/shelf', { code: 'x' });
-  t.match(await send('POST', '/shelf', { body: { code: 'x' } }), {
-    status: 409,
-    json: { error: { code: 'DUPLICATE' } },
-  });
+  const again = await send('POST', '/shelf', { body: { code: 'x' } });
+  t.match([again.status, again.json.error.code], [409, 'DUPLICATE']);
   const indexes = await sql`select indexrelid from pg_index where indrelid = 'shelf'::regclass`;
   t.equal(indexes.length, 10);
 });
@@ -144,10 +134,8 @@ async function worksAsDeclared(t: Test, url: string, folder: string): Promise<vo
   await post('R', restricting);
   const gone = await post('C', cascading);
   const remaining = await post('O', cleared);
-  t.match(await send('DELETE', `${targets}/${restricting}`), {
-    status: 409,
-    json: { error: { code: 'REFERENCED' } },
-  });
+  const refused = await send('DELETE', `${targets}/${restricting}`);
+  t.match([refused.status, refused.json.error.code], [409, 'REFERENCED']);
   for (const id of [cascading, cleared]) t.equal((await send('DELETE', `${targets}/${id}`)).status, 204);
   t.equal((await send('GET', `${path}/${gone.json.id}`)).status, 404);
   t.notOk(`${FIELD}O` in (await send('GET', `${path}/${remaining.json.id}`)).json);
@@ -159,8 +147,8 @@ t.test('the longest names with every keyword start twice, and give the right err
   const { url } = await database(t);
   const folder = declare(t, LONG);
   checkDeclarations({ ...readDeclarations(folder), ownPaths: OWN_PATHS });
-  await migrateCollections(url, readDeclarations(folder));
-  t.same(await left(url, folder), []);
+  await migrateTo(url, folder);
+  t.same(await titlesFor(url, folder), []);
   await worksAsDeclared(t, url, folder);
 });
 
@@ -171,10 +159,10 @@ t.test('a renamed collection with the longest names is in line after one migrati
   await migrateCollections(url, readDeclarations(declare(t, Object.fromEntries(rest))));
   const name = `${collection('a')}.json`;
   const renamed = { ...LONG, [name]: { ...LONG[name], 'x-collection': { was } } };
-  await migrateCollections(url, readDeclarations(declare(t, renamed)));
-  t.same(await left(url, declare(t, renamed)), [`Remove the former name ${was} of ${collection('a')}`]);
-  await migrateCollections(url, readDeclarations(declare(t, renamed)), { allowDrop: true });
-  t.same(await left(url, declare(t, renamed)), []);
+  await migrateTo(url, declare(t, renamed));
+  t.same(await titlesFor(url, declare(t, renamed)), [`Remove the former name ${was} of ${collection('a')}`]);
+  await migrateTo(url, declare(t, renamed), { allowDrop: true });
+  t.same(await titlesFor(url, declare(t, renamed)), []);
   t.same(await sql`select relname from pg_class where relname like ${`${was}%`}`, []);
   t.same(
     await sql`select proname from pg_proc where proname like ${`${was}%`} and proname not like '%_note_events'`,
@@ -186,7 +174,7 @@ t.test('a renamed collection with the longest names is in line after one migrati
 t.test('objects with names that PostgreSQL has cut are known', async (t) => {
   const { url, sql } = await database(t);
   const folder = declare(t, LONG);
-  await migrateCollections(url, readDeclarations(folder));
+  await migrateTo(url, folder);
   const table = collection('a');
   const column = (letter: string) => `an_unusually_long_name_of_afield_of_it_${letter}`;
   const cut = (...parts: string[]) => parts.join('_').slice(0, 63);
@@ -199,7 +187,7 @@ t.test('objects with names that PostgreSQL has cut are known', async (t) => {
   await sql.unsafe(
     `alter table ${table} rename constraint ${key!.name} to ${cut(table, column('r'), 'fkey')}`,
   );
-  t.same(await left(url, folder), []);
+  t.same(await titlesFor(url, folder), []);
   await worksAsDeclared(t, url, folder);
 });
 
@@ -228,20 +216,14 @@ t.test('what migrations after the baseline create has names with a prefix', (t) 
       ...text.matchAll(/^create (?:\w+ )?(?:table|view|type|sequence) (?:if not exists )?(\w+)/gm),
     ])
     .map(([, name]) => name!);
-  t.same(
-    names.filter((name) => !name.startsWith('plinth_')),
-    [],
-  );
+  for (const name of names) t.match(name, /^plinth_/);
   t.same(names, [...new Set(names)], 'and each creates others');
   t.end();
 });
 
 t.test('the paths that no collection can have are those of the service with all features', async (t) => {
-  const { endpoints } = await describeApi(
-    ALWAYS_ON,
-    readSettings({ AUTH: 'api-key', MAIL: 'log', PUBLIC_URL: 'https://api.example.org' }),
-    INVITING,
-  );
+  const env = { AUTH: 'api-key', MAIL: 'log', PUBLIC_URL: 'https://api.example.org' };
+  const { endpoints } = await describeApi(ALWAYS_ON, readSettings(env), INVITING);
   const segmentsOf = (owner: string | undefined) => {
     const segments = endpoints
       .filter(({ feature }) => feature === owner)

@@ -12,6 +12,7 @@ import { readSettings } from '../support/settings.js';
 import { SCHEMA, sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
+import { words } from '../support/words.js';
 
 const OWN_PATHS = ownPathsOf(readSettings({}));
 const text = { type: 'string' };
@@ -72,14 +73,7 @@ async function works(t: Test, { send }: TestService, name: string): Promise<void
 t.test('a collection can have the name of each table of the service, which stays as it was', async (t) => {
   const { url, sql, own } = await database(t);
   const names = NAMES.filter((name) => isNameAvailable(name, OWN_PATHS));
-  for (const name of [
-    'deliveries',
-    'taken',
-    'user_scopes',
-    'idempotency_keys',
-    'event_tickets',
-    'migrations',
-  ])
+  for (const name of words('deliveries taken user_scopes idempotency_keys event_tickets migrations'))
     t.ok(names.includes(name), name);
   const before = await own();
   const folder = declare(t, Object.fromEntries(names.map((name) => [`${name}.json`, RECORD])));

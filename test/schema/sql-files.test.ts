@@ -5,7 +5,7 @@ import { declare } from '../support/collections.js';
 import { plinth } from '../support/command.js';
 import { testService, undeclaredDatabase } from '../support/service.js';
 import { sqlOf } from '../support/sql.js';
-import t from '../support/test.js';
+import t, { type Test } from '../support/test.js';
 
 const order = (state: object, price: object) => ({
   title: 'Order',
@@ -30,6 +30,13 @@ const FILES = {
     end; $$`,
 };
 
+/** A database for orders, and a folder with SQL files. */
+async function open(t: Test, files: Readonly<Record<string, string>> = {}) {
+  const changes = declare(t, files);
+  const COLLECTIONS = declare(t, { 'orders.json': BEFORE });
+  return { changes, env: { DATABASE_URL: await undeclaredDatabase(t), COLLECTIONS, DATA_CHANGES: changes } };
+}
+
 t.test('SQL files are planned, printed, and run once before the other steps', async (t) => {
   const url = await undeclaredDatabase(t);
   const changes = declare(t, {});
@@ -51,50 +58,42 @@ t.test('SQL files are planned, printed, and run once before the other steps', as
   t.equal(planned.code, 0, 'the files may correct the records');
   const titles = JSON.parse(planned.out).steps.map(({ title }: { title: string }) => title);
   t.strictSame(titles.slice(0, 2), ['Run 0001_state.sql', 'Run 0002_price.sql']);
-  t.match(
-    (await plinth(t, ['migrate', '--plan'], after)).out,
-    `plinth_change(doc, jsonb_build_object('price'`,
-  );
+  const { out } = await plinth(t, ['migrate', '--plan'], after);
+  t.match(out, `plinth_change(doc, jsonb_build_object('price'`);
   const migrated = await plinth(t, ['migrate'], after);
   t.equal(migrated.code, 0, migrated.err);
-  t.strictSame(
-    migrated.out.split('\n').slice(0, titles.length),
-    titles.map((title: string, index: number) => `${index + 1} of ${titles.length}: ${title}`),
-    'the printed plan is what runs',
+  const printed = titles.map(
+    (title: string, index: number) => `${index + 1} of ${titles.length}: ${title}\n`,
   );
+  t.ok(migrated.out.startsWith(printed.join('')), 'the printed plan is what runs');
   t.strictSame(JSON.parse((await plinth(t, ['migrate', '--plan', '--json'], after)).out).steps, []);
   const service = await testService(t, after);
   const list = async (query: string) => (await service.send('GET', `/orders?page=1&${query}`)).json.data;
-  t.match(await list('filter[state]=open'), [
-    { state: 'open', price: 1.5, more: { a: [1, '\n'] }, _version: 3 },
-  ]);
-  t.notOk('name' in (await list('filter[state]=open'))[0]);
+  const [one] = await list('filter[state]=open');
+  t.match(one, { state: 'open', price: 1.5, more: { a: [1, '\n'] }, _version: 3 });
+  t.notOk('name' in one);
   t.match(await list('sort=-price'), [{ price: 20 }, { price: 1.5 }]);
   for (const { id, _version } of await list('limit=9')) {
     const headers = { 'if-match': `"${_version}"` };
     t.equal((await service.send('PATCH', `/orders/${id}`, { body: { price: 3 }, headers })).status, 200);
   }
   writeFileSync(join(changes, '0001_state.sql'), 'select 1');
-  t.match(await plinth(t, ['migrate'], after), {
-    code: 78,
-    err: /0001_state\.sql was changed after it had been run/,
-  });
+  const changed = await plinth(t, ['migrate'], after);
+  t.match(changed, { code: 78, err: /0001_state\.sql was changed after it had been run/ });
 });
 
 t.test('a file that fails changes nothing, and a new database only records files', async (t) => {
-  const url = await undeclaredDatabase(t);
-  const changes = declare(t, { '1.sql': 'update orders set missing = 1' });
-  const env = {
-    DATABASE_URL: url,
-    COLLECTIONS: declare(t, { 'orders.json': BEFORE }),
-    DATA_CHANGES: changes,
-  };
+  const { env, changes } = await open(t, { '1.sql': 'update orders set missing = 1' });
   const { code, out } = await plinth(t, ['migrate'], env);
   t.match([code, out], [0, 'Note 1.sql as run']);
-  const sql = sqlOf(t, url);
+  const sql = sqlOf(t, env.DATABASE_URL);
   writeFileSync(join(changes, '2.sql'), `update orders set version = 9; update orders set missing = 1`);
   t.match(await plinth(t, ['migrate'], env), { code: 1, err: /Run 2\.sql: .*missing/ });
   t.match((await plinth(t, ['migrate', '--plan'], env)).out, 'Run 2.sql');
+  const migrated = (text: string) =>
+    plinth(t, ['migrate'], { ...env, DATA_CHANGES: declare(t, { '3.sql': text }) });
+  const TRANSACTION =
+    /Run 3\.sql: .*: a file begins and ends no transaction, sets no savepoint, and copies from and to no client/;
   for (const text of [
     'alter table orders disable trigger all; update orders set version = 9',
     'alter table orders disable trigger user; update orders set version = 9; alter table orders enable trigger user',
@@ -102,8 +101,8 @@ t.test('a file that fails changes nothing, and a new database only records files
     'set local session_replication_role = replica; update orders set version = 9',
   ])
     t.match(
-      await plinth(t, ['migrate'], { ...env, DATA_CHANGES: declare(t, { '3.sql': text }) }),
-      { code: 1, err: /Run 3\.sql: the triggers of the service (are|were) turned off/ },
+      await migrated(text),
+      { code: 1, err: /Run 3\.sql: the triggers of the service \w+ turned off/ },
       text,
     );
   for (const text of [
@@ -125,17 +124,7 @@ t.test('a file that fails changes nothing, and a new database only records files
     'copy orders to stdout',
     `insert into orders (id, doc) values (gen_random_uuid(), '{}'); commit`,
   ])
-    t.match(
-      await plinth(t, ['migrate'], {
-        ...env,
-        DATA_CHANGES: declare(t, { '3.sql': text }),
-      }),
-      {
-        code: 1,
-        err: /Run 3\.sql: .*: a file begins and ends no transaction, sets no savepoint, and copies from and to no client/,
-      },
-      text,
-    );
+    t.match(await migrated(text), { code: 1, err: TRANSACTION }, text);
   t.match(await sql`select version from orders`, [], 'nothing is half done');
   const permitted = [
     `select 'a; commit; b', E'\\'; commit; ', "x; commit;" from (select 1 as "x; commit;") as one`,
@@ -152,13 +141,7 @@ t.test('a file that fails changes nothing, and a new database only records files
 });
 
 t.test('a file that leaves invalid records stops the migration until they are corrected', async (t) => {
-  const url = await undeclaredDatabase(t);
-  const changes = declare(t, {});
-  const env = {
-    DATABASE_URL: url,
-    COLLECTIONS: declare(t, { 'orders.json': BEFORE }),
-    DATA_CHANGES: changes,
-  };
+  const { env, changes } = await open(t);
   const service = await testService(t, { ...env, MIGRATE: 'auto' });
   t.equal((await service.send('POST', '/orders', { body: { state: 'OPEN' } })).status, 201);
   const change = (state: string) =>
@@ -183,13 +166,7 @@ t.test('a file in another encoding is refused', async (t) => {
 });
 
 t.test('the service sets what it owns in records of a file', { skip: CITUS_URL !== '' }, async (t) => {
-  const url = await undeclaredDatabase(t);
-  const changes = declare(t, {});
-  const env = {
-    DATABASE_URL: url,
-    COLLECTIONS: declare(t, { 'orders.json': BEFORE }),
-    DATA_CHANGES: changes,
-  };
+  const { env, changes } = await open(t);
   const service = await testService(t, { ...env, MIGRATE: 'auto' });
   const created = await service.send('POST', '/orders', { body: { name: 'a', state: 'OPEN' } });
   const path = `/orders/${created.json.id}`;
@@ -199,22 +176,14 @@ t.test('the service sets what it owns in records of a file', { skip: CITUS_URL !
     ['a version alone', `update orders set version = version + 1`, 4, 'c'],
     ['another version', `update orders set doc = plinth_change(doc, '{"name":"d"}'), version = 99`, 5, 'd'],
     ['own members', `update orders set doc = '{"state":"OPEN","name":"e","id":1,"_version":"x"}'`, 6, 'e'],
-    [
-      'the right version',
-      `update orders set doc = plinth_change(doc, '{"name":"f"}'), version = version + 1`,
-      7,
-      'f',
-    ],
+    ['the right version', `update orders set doc = plinth_change(doc, '{"name":"f"}'), version = 7`, 7, 'f'],
   ];
   for (const [at, [says, sql, version, name]] of rows.entries()) {
     writeFileSync(join(changes, `000${at}.sql`), sql);
     t.match(await plinth(t, ['migrate'], env), { code: 0 }, says);
     const { json, headers } = await service.send('GET', path);
-    t.match(
-      json,
-      { id: created.json.id, created_at: created.json.created_at, _version: version, name },
-      says,
-    );
+    const { id, created_at } = created.json;
+    t.match(json, { id, created_at, _version: version, name }, says);
     t.equal(headers.etag, `"${version}"`, says);
   }
   t.equal((await service.send('PATCH', path, { body: { name: 'g' } })).json._version, 8);

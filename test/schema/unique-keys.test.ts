@@ -1,12 +1,11 @@
 import { CITUS } from '../../src/database-url/engine.js';
 import { readChecked } from '../../src/declarations/check-declarations.js';
-import { readDeclarations } from '../../src/declarations/read-declarations.js';
 import type { Catalog } from '../../src/schema/catalog.js';
 import { planText } from '../../src/schema/checked-plan.js';
-import { migrateCollections, planCollections } from '../../src/schema/migrate-collections.js';
 import { planChanges } from '../../src/schema/plan.js';
 import { declare } from '../support/collections.js';
 import { declared, text } from '../support/declared.js';
+import { migrateTo, planFor, textFor } from '../support/plans.js';
 import { freshService, undeclaredDatabase } from '../support/service.js';
 import { sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
@@ -28,12 +27,13 @@ const folder = (t: Test, unique: unknown, properties?: object) =>
 t.test('the index of a key is built, renamed with its fields, and removed', async (t) => {
   const url = await undeclaredDatabase(t);
   const sql = sqlOf(t, url);
-  const apply = (path: string) => migrateCollections(url, readDeclarations(path));
-  const left = async (path: string) => planText(await planCollections(url, readDeclarations(path)));
-  const indexes = async () =>
-    (
-      await sql`select indexrelid::regclass::text as name from pg_index where indrelid = 'books'::regclass and indisunique order by 1`
-    ).map(({ name }) => name);
+  const apply = (path: string) => migrateTo(url, path);
+  const left = (path: string) => textFor(url, path);
+  const indexes = async () => {
+    const rows =
+      await sql`select indexrelid::regclass::text as name from pg_index where indrelid = 'books'::regclass and indisunique order by 1`;
+    return rows.map(({ name }) => name);
+  };
   await apply(folder(t, []));
   const first = folder(t, [['series', 'number']]);
   t.match(
@@ -52,7 +52,7 @@ t.test('the index of a key is built, renamed with its fields, and removed', asyn
       'x-collection': { was: 'books', unique: [['cabinet', 'series']] },
     },
   });
-  await migrateCollections(url, readDeclarations(third), { allowDrop: true });
+  await migrateTo(url, third, { allowDrop: true });
   t.match(await left(third), 'matches the declarations');
   const { send } = await freshService(t, { DATABASE_URL: url, COLLECTIONS: third });
   const post = () => send('POST', '/volumes', { body: { cabinet: 'a', series: 'b' } });
@@ -63,7 +63,7 @@ t.test('the index of a key is built, renamed with its fields, and removed', asyn
 t.test('stored records that violate a new key stop the migration before it changes anything', async (t) => {
   const url = await undeclaredDatabase(t);
   const former = folder(t, []);
-  await migrateCollections(url, readDeclarations(former));
+  await migrateTo(url, former);
   const { send } = await freshService(t, { DATABASE_URL: url, COLLECTIONS: former });
   const post = async (body: object): Promise<string> => (await send('POST', '/books', { body })).json.id;
   await post({ series: 'a', shelf: 'x' });
@@ -74,15 +74,13 @@ t.test('stored records that violate a new key stop the migration before it chang
   await post({ series: 'b' });
   const after = folder(t, [['series', 'place']], { shelf: undefined, place: { ...text, 'x-was': 'shelf' } });
   const expected = `${second}: /series must be unique together with place, and record ${first} has the values, too`;
-  const [violations] = (await planCollections(url, readDeclarations(after))).violations;
+  const [violations] = (await planFor(url, after)).violations;
   t.match(violations, { violating: 1, duplicates: 1, examples: [expected] });
-  await t.rejects(migrateCollections(url, readDeclarations(after), { allowViolations: true }), {
-    message: new RegExp(expected),
-  });
+  await t.rejects(migrateTo(url, after, { allowViolations: true }), { message: new RegExp(expected) });
   t.match((await send('GET', `/books/${second}`)).json, { shelf: 'x', _version: 1 });
   await send('PATCH', `/books/${second}`, { body: { shelf: 'z' } });
-  await migrateCollections(url, readDeclarations(after));
-  t.match(planText(await planCollections(url, readDeclarations(after))), 'matches the declarations');
+  await migrateTo(url, after);
+  t.match(await textFor(url, after), 'matches the declarations');
 });
 
 t.test('keys and columns that would have one name are distinct', async (t) => {
@@ -93,8 +91,8 @@ t.test('keys and columns that would have one name are distinct', async (t) => {
       { unique: [['a', 'b'], { fields: ['b', 'a', 'aB'], code: 'ALL_TAKEN' }] },
     ),
   });
-  await migrateCollections(url, readDeclarations(path));
-  t.match(planText(await planCollections(url, readDeclarations(path))), 'matches the declarations');
+  await migrateTo(url, path);
+  t.match(await textFor(url, path), 'matches the declarations');
   const { send } = await freshService(t, { DATABASE_URL: url, COLLECTIONS: path });
   const post = (body: object) => send('POST', '/books', { body });
   t.equal((await post({ a: '1', b: '1', aB: '1' })).status, 201);
@@ -103,33 +101,22 @@ t.test('keys and columns that would have one name are distinct', async (t) => {
 });
 
 t.test('faults of keys name the file and the place', async (t) => {
-  const keyed = (unique: unknown, properties: object = {}) => folder(t, unique, properties);
-  const rows: [RegExp, string][] = [
-    [/#\/x-collection\/unique\/0: must NOT have fewer than 2 items/, keyed([['series']])],
-    [/#\/x-collection\/unique\/0: must NOT have more than 5 items/, keyed([['a', 'b', 'c', 'd', 'e', 'f']])],
-    [/#\/x-collection\/unique\/0: must NOT have duplicate items/, keyed([['series', 'series']])],
-    [/#\/x-collection\/unique\/0\/1: nothing must be a field/, keyed([['series', 'nothing']])],
-    [
-      /#\/x-collection\/unique\/0\/1: shelf must be a field with x-index, x-unique or x-references/,
-      keyed([['series', 'shelf']]),
-    ],
-    [
-      /#\/x-collection\/unique\/0\/fields\/0: tags must be a field .* no array/,
-      keyed([{ fields: ['tags', 'series'], code: 'A_TAKEN' }], {
-        tags: { type: 'array', items: { type: 'string' }, 'x-index': true },
-      }),
-    ],
-    [
-      /#\/x-collection\/unique\/0\/0: secret must be a field .* is returned/,
-      keyed([['secret', 'series']], { secret: { type: 'string', writeOnly: true } }),
-    ],
-    [
-      /#\/x-collection\/unique\/0\/code: must match pattern/,
-      keyed([{ fields: ['series', 'number'], code: 'x' }]),
-    ],
+  const tags = { type: 'array', items: { type: 'string' }, 'x-index': true };
+  const fields = { tags, secret: { type: 'string', writeOnly: true } };
+  const rows: [RegExp, unknown][] = [
+    [/0: must NOT have fewer than 2 items/, [['series']]],
+    [/0: must NOT have more than 5 items/, [['a', 'b', 'c', 'd', 'e', 'f']]],
+    [/0: must NOT have duplicate items/, [['series', 'series']]],
+    [/0\/1: nothing must be a field/, [['series', 'nothing']]],
+    [/0\/1: shelf must be a field with x-index, x-unique or x-references/, [['series', 'shelf']]],
+    [/0\/fields\/0: tags must be a field .* no array/, [{ fields: ['tags', 'series'], code: 'A_TAKEN' }]],
+    [/0\/0: secret must be a field .* is returned/, [['secret', 'series']]],
+    [/0\/code: must match pattern/, [{ fields: ['series', 'number'], code: 'x' }]],
   ];
-  for (const [expected, path] of rows)
-    t.throws(() => readChecked(path, '', new Set()), { message: expected });
+  for (const [expected, unique] of rows) {
+    const message = new RegExp(`#\\/x-collection\\/unique\\/${expected.source}`);
+    t.throws(() => readChecked(folder(t, unique, fields), '', new Set()), { message });
+  }
 });
 
 t.test('on Citus a key has the field that decides the shard of a record', (t) => {
@@ -160,40 +147,39 @@ t.test('on Citus a key has the field that decides the shard of a record', (t) =>
     sql,
     'create unique index books_series_author_id_key on public_collections.books (series collate "C", author_id)',
   );
-  t.throws(() => plan({ nested: true, unique: [['series', 'number']] }), {
-    message: /books\.json#\/x-collection\/unique\/0: on Citus a key needs authorId/,
-  });
-  t.throws(() => plan({ unique: [['series', 'authorId']] }), {
-    message: /#\/x-collection\/unique\/0: on Citus only the records of one parent are in one shard/,
-  });
-  t.throws(() => plan({ ids: 'client' }), {
-    message: /#\/x-collection\/ids: on Citus clients cannot choose ids/,
-  });
-  t.throws(() => plan({ history: true }), {
-    message: /#\/x-collection\/history: on Citus events do not store the record before a change/,
-  });
+  const refused = (files: Record<string, object>) =>
+    planChanges(
+      readChecked(declare(t, { 'authors.json': declared({}), ...files }), '', new Set()).collections,
+      catalog,
+    );
+  const number = { type: 'integer', 'x-index': true, 'x-set': { next: true } };
+  const words = { type: 'string', 'x-search': 'words' };
   const person = { authorId: { ...authorId, 'x-references': 'users' } };
-  const invited = declare(t, {
-    'users.json': { type: 'object', properties: {}, 'x-collection': { owner: true } },
-    'members.json': { type: 'object', properties: person, 'x-collection': { invite: true } },
-  });
-  t.throws(() => planChanges(readChecked(invited, '', new Set()).collections, catalog), {
-    message: /members\.json#\/x-collection\/invite: on Citus an invitation would not end/,
-  });
-  const numbered = { number: { type: 'integer', 'x-index': true, 'x-set': { next: true } } };
-  const numbers = declare(t, {
-    'authors.json': { type: 'object', properties: {} },
-    'notes.json': { type: 'object', properties: { authorId, ...numbered }, required: ['authorId'] },
-  });
-  t.throws(() => planChanges(readChecked(numbers, '', new Set()).collections, catalog), {
-    message: /notes\.json#\/properties\/number\/x-set: on Citus there are no numbers/,
-  });
-  const words = declare(t, {
-    'notes.json': { type: 'object', properties: { text: { type: 'string', 'x-search': 'words' } } },
-  });
-  t.throws(() => planChanges(readChecked(words, '', new Set()).collections, catalog), {
-    message:
-      /notes\.json#\/properties\/text\/x-search: on Citus a search finds parts of fields, and no words/,
-  });
+  const inviting = {
+    'users.json': declared({}, { owner: true }),
+    'members.json': declared(person, { invite: true }),
+  };
+  const rows: [() => unknown, RegExp][] = [
+    [() => refused(inviting), /members\.json#\/x-collection\/invite: on Citus an invitation would not end/],
+    [
+      () => plan({ nested: true, unique: [['series', 'number']] }),
+      /unique\/0: on Citus a key needs authorId/,
+    ],
+    [
+      () => plan({ unique: [['series', 'authorId']] }),
+      /on Citus only the records of one parent are in one shard/,
+    ],
+    [() => plan({ ids: 'client' }), /#\/x-collection\/ids: on Citus clients cannot choose ids/],
+    [() => plan({ history: true }), /history: on Citus events do not store the record before a change/],
+    [
+      () => refused({ 'notes.json': declared({ authorId, number }, {}, { required: ['authorId'] }) }),
+      /notes\.json#\/properties\/number\/x-set: on Citus there are no numbers/,
+    ],
+    [
+      () => refused({ 'notes.json': declared({ text: words }) }),
+      /text\/x-search: on Citus a search finds parts of fields, and no words/,
+    ],
+  ];
+  for (const [run, message] of rows) t.throws(run, { message });
   t.end();
 });

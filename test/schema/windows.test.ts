@@ -1,7 +1,9 @@
 import { readDeclarations } from '../../src/declarations/read-declarations.js';
-import { migrateCollections, planCollections } from '../../src/schema/migrate-collections.js';
+import { migrateCollections } from '../../src/schema/migrate-collections.js';
+import { valuesOf } from '../support/callers.js';
 import { declare } from '../support/collections.js';
 import { plinth } from '../support/command.js';
+import { killedAt, migrateTo, planFor, titlesFor } from '../support/plans.js';
 import { startProcess } from '../support/process.js';
 import { type SendOptions, send } from '../support/send.js';
 import { undeclaredDatabase } from '../support/service.js';
@@ -38,96 +40,56 @@ const own = (collection: string): Fields => ({
   },
 });
 const books = (change: Fields = {}, more: object = {}) => {
-  const fields = Object.entries({ ...FIELDS, ...own('books'), ...change }).filter(
-    ([, field]) => 'type' in field,
-  );
-  return { title: 'Book', type: 'object', properties: Object.fromEntries(fields), ...more };
+  const fields = Object.entries({ ...FIELDS, ...own('books'), ...change });
+  const present = fields.filter(([, field]) => 'type' in field);
+  return { title: 'Book', type: 'object', properties: Object.fromEntries(present), ...more };
 };
 const NONE = {};
+/** A field with another name. */
+const renamed = (from: string, to: string, more: object = {}): Fields => ({
+  [from]: NONE,
+  [to]: { ...FIELDS[from], 'x-was': from, ...more },
+});
+const works = (change: Fields = {}) =>
+  books({ ...own('works'), ...change }, { 'x-collection': { was: 'books' } });
+const REFERENCES = { ...renamed('authorId', 'writerId'), ...renamed('readerIds', 'fanIds') };
+const OF_WORKS = { ...renamed('note', 'remark'), ...renamed('price', 'cost') };
+const NO_REFERENCES = { authorId: undefined, readerIds: undefined };
 
-/** The changes that need a window: the declaration after each, its collection, and the fields of a record after it. */
-const WINDOWS: readonly [says: string, after: object, collection: string, shown: (n: number) => object][] = [
+/** The changes that need a window: the declaration after each, and the fields of a record after it. */
+const WINDOWS: readonly [says: string, after: object, shown: (n: number) => object][] = [
   [
     'an indexed field is renamed',
-    books({ name: NONE, label: { ...text, 'x-was': 'name', 'x-index': true, 'x-search': true } }),
-    'books',
+    books(renamed('name', 'label')),
     (n) => ({ label: `B${n}`, name: undefined }),
   ],
   [
     'a field without a column is renamed',
-    books({ note: NONE, remark: { ...text, 'x-was': 'note' } }),
-    'books',
+    books(renamed('note', 'remark')),
     (n) => ({ remark: `N${n}`, note: undefined }),
   ],
+  ['references are renamed', books(REFERENCES), () => ({ writerId: /^0/, fanIds: [/^0/], ...NO_REFERENCES })],
+  ['a unique field is renamed', books(renamed('code', 'isbn')), (n) => ({ isbn: `c${n}`, code: undefined })],
+  ['a collection is renamed', works(), (n) => ({ note: `N${n}` })],
+  ['a collection and its fields are renamed', works(OF_WORKS), (n) => ({ remark: `N${n}`, cost: n })],
+  ['an indexed number becomes a text', books({ price: { ...text, 'x-index': true } }), (n) => ({ price: n })],
+  ['a number without a column becomes a text', books({ weight: text }), (n) => ({ weight: n })],
   [
-    'references are renamed',
-    books({
-      authorId: NONE,
-      writerId: { ...FIELDS.authorId!, 'x-was': 'authorId' },
-      readerIds: NONE,
-      fanIds: { ...FIELDS.readerIds!, 'x-was': 'readerIds' },
-    }),
-    'books',
-    () => ({ writerId: /^0/, fanIds: [/^0/], authorId: undefined, readerIds: undefined }),
-  ],
-  [
-    'a unique field is renamed',
-    books({ code: NONE, isbn: { ...text, 'x-unique': true, 'x-was': 'code' } }),
-    'books',
-    (n) => ({ isbn: `c${n}`, code: undefined }),
-  ],
-  [
-    'a collection is renamed',
-    books(own('works'), { 'x-collection': { was: 'books' } }),
-    'works',
-    (n) => ({ note: `N${n}` }),
-  ],
-  [
-    'a collection and its fields are renamed',
-    books(
-      {
-        ...own('works'),
-        note: NONE,
-        remark: { ...text, 'x-was': 'note' },
-        price: NONE,
-        cost: { ...FIELDS.price!, 'x-was': 'price' },
-      },
-      { 'x-collection': { was: 'books' } },
-    ),
-    'works',
-    (n) => ({ remark: `N${n}`, cost: n }),
-  ],
-  [
-    'an indexed number becomes a text',
-    books({ price: { ...text, 'x-index': true } }),
-    'books',
-    (n) => ({ price: n }),
-  ],
-  ['a number without a column becomes a text', books({ weight: text }), 'books', (n) => ({ weight: n })],
-  [
-    'a reference becomes an indexed text',
+    'a reference becomes a text',
     books({ authorId: { ...text, 'x-index': true } }),
-    'books',
     () => ({ authorId: /^0/ }),
   ],
   [
     'a text is normalized',
     books({ note: { ...text, 'x-normalize': ['lower'] } }),
-    'books',
     (n) => ({ note: `n${n}` }),
   ],
   [
     'an indexed text is normalized',
     books({ name: { ...FIELDS.name!, 'x-normalize': ['lower'] } }),
-    'books',
     (n) => ({ name: `b${n}` }),
   ],
-  [
-    'a field becomes write-only',
-    books({ note: { ...text, writeOnly: true } }),
-    'books',
-    () => ({ note: undefined }),
-  ],
+  ['a field becomes write-only', books({ note: { ...text, writeOnly: true } }), () => ({ note: undefined })],
 ];
 
 const folderOf = (t: Test, collection: string, declaration: object) =>
@@ -150,18 +112,13 @@ function writer(base: string, authorId: string) {
 }
 
 const book = (n: number, authorId: string) => ({
-  n,
-  name: `B${n}`,
-  note: `N${n}`,
-  code: `c${n}`,
-  price: n,
-  weight: n,
-  authorId,
-  readerIds: [authorId],
+  ...{ n, name: `B${n}`, note: `N${n}`, code: `c${n}`, price: n, weight: n },
+  ...{ authorId, readerIds: [authorId] },
 });
 
-for (const [says, after, collection, shown] of some(WINDOWS, notInDefault ? 2 : 4))
+for (const [says, after, shown] of some(WINDOWS, notInDefault ? 2 : 4))
   t.test(`a window under writes: ${says}`, async (t) => {
+    const collection = 'x-collection' in after ? 'works' : 'books';
     const url = await undeclaredDatabase(t);
     const formerFolder = folderOf(t, 'books', books());
     const [former, folder] = [start(t, url, formerFolder, 'auto'), folderOf(t, collection, after)];
@@ -170,12 +127,11 @@ for (const [says, after, collection, shown] of some(WINDOWS, notInDefault ? 2 : 
     const { confirmed, ended } = writer(base, authorId);
     await untilAtLeast('some are written', () => confirmed.length, 10);
 
-    const plan = await planCollections(url, readDeclarations(folder));
     t.match(
-      plan.steps.map(({ title }) => title).find((title) => title.includes('in a window')),
+      (await titlesFor(url, folder)).find((title) => title.includes('in a window')),
       'services with the former declaration respond 503 for books until they are restarted',
     );
-    await migrateCollections(url, readDeclarations(folder), { allowViolations: true });
+    await migrateTo(url, folder, { allowViolations: true });
 
     const unavailable = {
       status: 503,
@@ -196,27 +152,20 @@ for (const [says, after, collection, shown] of some(WINDOWS, notInDefault ? 2 : 
       ['DELETE', `/books/${id}`],
       ['DELETE', `/books/${id}`, { headers: { 'If-Match': '"1"' } }],
     ];
-    for (const [method, path, options] of requests) {
+    for (const [method, path, options] of requests)
       t.match(await send(base, method, path, options), unavailable, `${method} ${path}`);
-    }
     t.match(await send(base, 'GET', '/authors'), { status: 200, json: { length: 1 } }, 'others are served');
     t.equal((await send(base, 'POST', '/authors', { body: { name: 'Bob' } })).status, 201);
 
     t.equal(await start(t, url, formerFolder).ended, 78, 'the former declaration is refused at a start');
-    const { steps } = await planCollections(url, readDeclarations(folder));
-    t.strictSame(steps, [], 'nothing is left to do');
+    t.strictSame((await planFor(url, folder)).steps, [], 'nothing is left to do');
     const present = await start(t, url, folder).ready();
     const records = (await send(present, 'GET', `/${collection}`)).json;
-    t.strictSame(
-      records.map((each: { id: string }) => each.id),
-      confirmed,
-      'all confirmed writes are there, and no other',
-    );
+    t.strictSame(valuesOf(records, 'id'), confirmed, 'all confirmed writes are there, and no other');
     for (const record of records) t.match(record, shown(record.n));
     t.equal((await send(present, 'POST', `/${collection}`, { body: {} })).status, 201);
-    t.match((await send(present, 'GET', `/${collection}?page=1&limit=1`)).json.meta, {
-      total: confirmed.length + 1,
-    });
+    const { meta } = (await send(present, 'GET', `/${collection}?page=1&limit=1`)).json;
+    t.equal(meta.total, confirmed.length + 1);
     t.equal((await send(present, 'DELETE', `/${collection}/${id}`)).status, 204);
     const create = async (body: object) => (await send(present, 'POST', `/${collection}`, { body })).json.id;
     const second = await create({});
@@ -224,89 +173,48 @@ for (const [says, after, collection, shown] of some(WINDOWS, notInDefault ? 2 : 
     t.equal((await send(present, 'DELETE', `/${collection}/${second}`)).status, 204);
     const { sequelId, similarIds = [] } = (await send(present, 'GET', `/${collection}/${first}`)).json;
     t.same([sequelId, similarIds], [undefined, []]);
-    t.equal(
-      (await send(present, 'DELETE', `/authors/${authorId}`)).status,
-      204,
-      'its references are followed',
-    );
-    const events = (await send(present, 'GET', '/events?limit=1000')).json;
-    const types = new Set((events.data ?? events).map((each: { type: string }) => each.type.split('.')[0]));
-    t.notOk(
-      [...types].some((type) => String(type).includes('$')),
-      'events have the name of the collection',
-    );
+    // The references of the record are followed.
+    t.equal((await send(present, 'DELETE', `/authors/${authorId}`)).status, 204);
+    const events = (await send(present, 'GET', '/events?limit=1000')).json.data;
+    t.notMatch(valuesOf(events, 'type').join(), /\$/, 'events have the name of the collection');
 
-    t.match(
-      await plinth(t, ['migrate', '--allow-drop', '--allow-violations'], {
-        DATABASE_URL: url,
-        COLLECTIONS: folder,
-      }),
-      {
-        code: 0,
-      },
-    );
+    const env = { DATABASE_URL: url, COLLECTIONS: folder };
+    t.equal((await plinth(t, ['migrate', '--allow-drop', '--allow-violations'], env)).code, 0);
     const sql = sqlOf(t, url);
-    t.strictSame(
-      [
-        ...(await sql`select relname from pg_class where relkind = 'v' and relnamespace = ${SCHEMA}::regnamespace`),
-      ],
-      [],
-    );
-    const left = await planCollections(url, readDeclarations(folder));
-    t.strictSame(
-      [...left.steps, ...left.drops].map(({ title }) => title),
-      [],
-    );
-    t.equal(
-      (await send(present, 'GET', `/${collection}`)).status,
-      200,
-      'the drops disturb no present service',
-    );
+    const views =
+      await sql`select relname from pg_class where relkind = 'v' and relnamespace = ${SCHEMA}::regnamespace`;
+    t.strictSame([...views], []);
+    t.strictSame(await titlesFor(url, folder), []);
+    t.equal((await send(present, 'GET', `/${collection}`)).status, 200, 'the drops disturb no service');
   });
 
 t.test('a window that was interrupted is completed, and former declarations are refused', async (t) => {
-  const after = books({
-    note: NONE,
-    remark: { ...text, 'x-was': 'note' },
-    price: { ...text, 'x-index': true },
-  });
+  const after = books({ ...renamed('note', 'remark'), price: { ...text, 'x-index': true } });
   const [formerFolder, folder] = [folderOf(t, 'books', books()), folderOf(t, 'books', after)];
-  const { steps } = await (async () => {
+  const former = async () => {
     const url = await undeclaredDatabase(t);
-    await migrateCollections(url, readDeclarations(formerFolder));
-    return planCollections(url, readDeclarations(folder));
-  })();
+    await migrateTo(url, formerFolder);
+    return url;
+  };
+  const { steps } = await planFor(await former(), folder);
   t.ok(steps.length > 5);
   for (const [killed] of steps.entries()) {
     if (killed === 0) continue;
-    const url = await undeclaredDatabase(t);
-    await migrateCollections(url, readDeclarations(formerFolder));
+    const url = await former();
     const sql = sqlOf(t, url);
     await sql.unsafe(`insert into ${SCHEMA}.books (id, updated_at, doc)
       select first_id(1), now(), '{"id":"' || first_id(1) || '","note":"N","created_at":"1970-01-01T00:00:00.001Z","updated_at":"1970-01-01T00:00:00.001Z","_version":1}'`);
-    const stop = (_: unknown, index: number) => {
-      if (index === killed) throw new Error('killed');
-    };
-    await t.rejects(migrateCollections(url, readDeclarations(folder), { onStep: stop }), /killed/);
-    t.match(
-      (await planCollections(url, readDeclarations(formerFolder))).steps[0]?.title,
-      'Give the table of books the name books$3',
-      'a service with the former declaration does not start',
-    );
-    const left = (await planCollections(url, readDeclarations(folder))).steps.map(({ title }) => title);
-    t.notOk(
-      left.some((title) => title.includes('in a window')),
-      'there is one window',
-    );
-    await migrateCollections(url, readDeclarations(folder));
-    t.strictSame((await planCollections(url, readDeclarations(folder))).steps, []);
+    await t.rejects(migrateTo(url, folder, { onStep: killedAt(killed) }), /killed/);
+    // A service with the former declaration does not start.
+    t.match((await titlesFor(url, formerFolder))[0], 'Give the table of books the name books$3');
+    t.notMatch((await titlesFor(url, folder)).join(), 'in a window', 'there is one window');
+    await migrateTo(url, folder);
+    t.strictSame((await planFor(url, folder)).steps, []);
     t.match(await sql.unsafe(`select doc::json ->> 'remark' as remark from ${SCHEMA}.books$2`), [
       { remark: 'N' },
     ]);
-    t.strictSame(
-      [...(await sql`select 1 from plinth_document_work where state in ('window', 'repeat')`)],
-      [],
-    );
+    const work = await sql`select 1 from plinth_document_work where state in ('window', 'repeat')`;
+    t.equal(work.length, 0);
   }
 });
 
@@ -320,7 +228,7 @@ t.test('changes that need no window give no table another name', async (t) => {
     ['a wider type', { weight: { type: ['number', 'null'] } }],
     ['an integer that may be a number', { n: { type: 'number', 'x-index': true } }],
     ['a narrower type', { weight: { type: 'integer' } }],
-    ['no type', { weight: {} }],
+    ['no type', { weight: { title: 'Weight' } }],
     ['a length', { note: { ...text, maxLength: 9 } }],
     ['a field that is dropped', { note: NONE }],
     ['a default', { note: { ...text, default: 'x' } }, { required: ['note'] }],
@@ -328,13 +236,11 @@ t.test('changes that need no window give no table another name', async (t) => {
     ['history', {}, { 'x-collection': { history: true } }],
   ];
   const url = await undeclaredDatabase(t);
-  await migrateCollections(url, readDeclarations(folderOf(t, 'books', books())));
+  await migrateTo(url, folderOf(t, 'books', books()));
   for (const [says, change, more] of rows) {
-    const fields = Object.entries({ ...FIELDS, ...change }).filter(
-      ([name, field]) => name !== 'note' || field !== NONE,
-    );
+    const fields = Object.entries({ ...FIELDS, ...change }).filter(([, field]) => field !== NONE);
     const after = { ...books({}, more), properties: Object.fromEntries(fields) };
-    const { steps, fenced } = await planCollections(url, readDeclarations(folderOf(t, 'books', after)));
+    const { steps, fenced } = await planFor(url, folderOf(t, 'books', after));
     t.strictSame(fenced, [], says);
     t.notMatch(steps.map(({ title }) => title).join(), 'in a window', says);
   }
@@ -342,10 +248,8 @@ t.test('changes that need no window give no table another name', async (t) => {
 
 t.test('a file of DATA_CHANGES names a table by its collection', async (t) => {
   const url = await undeclaredDatabase(t);
-  await migrateCollections(url, readDeclarations(folderOf(t, 'books', books())));
-  const after = readDeclarations(
-    folderOf(t, 'books', books({ note: NONE, remark: { ...text, 'x-was': 'note' } })),
-  );
+  await migrateTo(url, folderOf(t, 'books', books()));
+  const after = readDeclarations(folderOf(t, 'books', books(renamed('note', 'remark'))));
   await migrateCollections(url, after);
   const sql = sqlOf(t, url);
   await sql.unsafe(`insert into ${SCHEMA}.books$2 (id, updated_at, doc)

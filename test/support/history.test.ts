@@ -2,158 +2,99 @@ import { faultOf, type Operation } from './history.js';
 import t from './test.js';
 
 let clock = 0;
+type When = [began?: number, ended?: number];
 const at = (fields: Partial<Operation>, began = ++clock, ended = ++clock): Operation => ({
-  id: 'a',
-  kind: 'read',
-  status: 200,
-  began,
-  ended,
+  ...{ id: 'a', kind: 'read', status: 200, began, ended },
   ...fields,
 });
+const wrote = (version: number, value: string, expected?: number, ...when: When) =>
+  at({ kind: 'write', version, value, ...(expected !== undefined && { expected }) }, ...when);
+const read = (version: number, value: string, ...when: When) => at({ version, value }, ...when);
+const removed = (expected?: number, ...when: When) =>
+  at({ kind: 'delete', status: 204, ...(expected !== undefined && { expected }) }, ...when);
+const absent = (...when: When) => at({ status: 404 }, ...when);
+/** A write that a precondition refused, with what the refusal shows. */
+const refused = (version: number, more: Partial<Operation> = {}) =>
+  at({ kind: 'write', status: 412, expected: 1, version, ...more });
 const create = at({ kind: 'create', status: 201, version: 1, value: 'a' });
-const write = at({ kind: 'write', version: 2, value: 'b', expected: 1 });
+const write = wrote(2, 'b', 1);
 
 t.test('histories that one copy could have produced', async (t) => {
+  const late = at({ kind: 'delete', status: 412, expected: 1 }, 511, 512);
   const valid: [says: string, operations: Operation[]][] = [
-    ['one after the other', [create, write, at({ version: 2, value: 'b' })]],
+    ['one after the other', [create, write, read(2, 'b')]],
     [
       'a read beside a write sees either',
-      [
-        create,
-        at({ kind: 'write', version: 2, value: 'b' }, 100, 110),
-        at({ version: 1, value: 'a' }, 101, 102),
-        at({ version: 2, value: 'b' }, 103, 120),
-      ],
+      [create, wrote(2, 'b', undefined, 100, 110), read(1, 'a', 101, 102), read(2, 'b', 103, 120)],
     ],
-    ['a refused write', [create, write, at({ kind: 'write', status: 412, expected: 1, version: 2 })]],
+    ['a refused write', [create, write, refused(2)]],
     ['not modified', [create, at({ status: 304, expected: 1, version: 1 })]],
-    [
-      'a delete, and nothing after',
-      [create, at({ kind: 'delete', status: 204 }), at({ status: 404 }), at({ kind: 'delete', status: 204 })],
-    ],
+    ['a delete, and nothing after', [create, removed(), absent(), removed()]],
     [
       'a read beside a delete',
-      [
-        create,
-        at({ kind: 'delete', status: 204 }, 200, 210),
-        at({ status: 404 }, 201, 202),
-        at({ version: 1, value: 'a' }, 201, 203),
-      ],
+      [create, removed(undefined, 200, 210), absent(201, 202), read(1, 'a', 201, 203)],
     ],
     [
       'a delete of the current version beside one without a condition',
-      [
-        create,
-        at({ kind: 'delete', status: 204 }, 500, 510),
-        at({ kind: 'delete', status: 204, expected: 1 }, 501, 509),
-        at({ kind: 'delete', status: 412, expected: 1 }, 511, 512),
-      ],
+      [create, removed(undefined, 500, 510), removed(1, 501, 509), late],
     ],
-    [
-      'a refusal that shows the record',
-      [create, write, at({ kind: 'write', status: 412, expected: 1, version: 2, value: 'b' })],
-    ],
+    ['a refusal that shows the record', [create, write, refused(2, { value: 'b' })]],
   ];
   for (const [says, operations] of valid) t.equal(faultOf(operations), undefined, says);
 });
 
 t.test('histories that no single copy could have produced', async (t) => {
-  const bad: [says: string, operations: Operation[], fault: RegExp][] = [
-    ['a lost update', [create, write, at({ kind: 'write', version: 2, value: 'c', expected: 1 })], /twice/],
-    ['a version left out', [create, at({ kind: 'write', version: 3, value: 'c' })], /never written/],
-    ['a stale read', [create, write, at({ version: 1, value: 'a' })], /replaced|followed/],
-    ['a value never written', [create, at({ version: 1, value: 'z' })], /not what was written/],
-    ['a version never written', [create, at({ version: 7, value: 'a' })], /nobody wrote/],
-    [
-      'a read from the future',
-      [
-        create,
-        at({ version: 2, value: 'b' }, 300, 301),
-        at({ kind: 'write', version: 2, value: 'b' }, 302, 303),
-      ],
-      /not yet/,
-    ],
+  const beside = wrote(2, 'b', undefined, 400, 450);
+  const bad: [says: string, fault: RegExp, ...operations: Operation[]][] = [
+    ['a lost update', /twice/, create, write, wrote(2, 'c', 1)],
+    ['a version left out', /never written/, create, wrote(3, 'c')],
+    ['a stale read', /replaced|followed/, create, write, read(1, 'a')],
+    ['a value never written', /not what was written/, create, read(1, 'z')],
+    ['a version never written', /nobody wrote/, create, read(7, 'a')],
+    ['a read from the future', /not yet/, create, read(2, 'b', 300, 301), wrote(2, 'b', undefined, 302, 303)],
     [
       'reads that go back',
-      [
-        create,
-        at({ kind: 'write', version: 2, value: 'b' }, 400, 450),
-        at({ version: 2, value: 'b' }, 401, 402),
-        at({ version: 1, value: 'a' }, 403, 404),
-      ],
       /followed by version 1/,
+      create,
+      beside,
+      read(2, 'b', 401, 402),
+      read(1, 'a', 403, 404),
     ],
-    [
-      'a write past its precondition',
-      [create, write, at({ kind: 'write', version: 3, value: 'c', expected: 1 })],
-      /not the one after/,
-    ],
-    [
-      'a refusal without a reason',
-      [create, at({ kind: 'write', status: 412, expected: 1, version: 1 })],
-      /demanded/,
-    ],
-    [
-      'a success after a delete',
-      [create, at({ kind: 'delete', status: 204 }), at({ version: 1, value: 'a' })],
-      /after a delete/,
-    ],
+    ['a write past its precondition', /not the one after/, create, write, wrote(3, 'c', 1)],
+    ['a refusal without a reason', /demanded/, create, refused(1)],
+    ['a success after a delete', /after a delete/, create, removed(), read(1, 'a')],
     [
       'absent, and there again, beside one delete',
-      [
-        create,
-        at({ kind: 'delete', status: 204 }, 600, 620),
-        at({ status: 404 }, 601, 602),
-        at({ version: 1, value: 'a' }, 603, 604),
-      ],
       /after it was absent/,
+      ...[create, removed(undefined, 600, 620), absent(601, 602), read(1, 'a', 603, 604)],
     ],
+    ['one version deleted twice', /another had deleted/, create, removed(1, 700, 710), removed(1, 701, 711)],
     [
-      'one version deleted twice',
-      [
-        create,
-        at({ kind: 'delete', status: 204, expected: 1 }, 700, 710),
-        at({ kind: 'delete', status: 204, expected: 1 }, 701, 711),
-      ],
-      /another had deleted/,
-    ],
-    [
-      'one version deleted and written over',
-      [
-        create,
-        at({ kind: 'delete', status: 204, expected: 1 }, 800, 810),
-        at({ kind: 'write', version: 2, value: 'b', expected: 1 }, 801, 811),
-      ],
+      'deleted and written over',
       /no longer current/,
+      create,
+      removed(1, 800, 810),
+      wrote(2, 'b', 1, 801, 811),
     ],
-    [
-      'a version deleted after a delete',
-      [create, at({ kind: 'delete', status: 204 }), at({ kind: 'delete', status: 204, expected: 1 })],
-      /after a delete/,
-    ],
-    [
-      'a version deleted that nobody wrote',
-      [create, at({ kind: 'delete', status: 204, expected: 9 })],
-      /nobody had written/,
-    ],
+    ['a version deleted after a delete', /after a delete/, create, removed(), removed(1)],
+    ['a version deleted that nobody wrote', /nobody had written/, create, removed(9)],
     [
       'a response that shows what another wrote',
-      [create, at({ kind: 'write', version: 2, value: 'a', sent: 'b' })],
       /not what was written/,
+      create,
+      { ...wrote(2, 'a'), sent: 'b' },
     ],
     [
       'a refusal that shows what nobody wrote',
-      [create, write, at({ kind: 'write', status: 412, expected: 1, version: 2, value: 'a' })],
       /not what was written/,
+      create,
+      write,
+      refused(2, { value: 'a' }),
     ],
-    ['absent without a delete', [create, at({ status: 404 })], /before any delete/],
-    ['not modified, and it was', [create, write, at({ status: 304, expected: 1, version: 2 })], /it was/],
-    [
-      'a delete past its precondition',
-      [create, write, at({ kind: 'delete', status: 204, expected: 1 })],
-      /no longer current/,
-    ],
-    ['a fault', [create, at({ status: 500 })], /status 500/],
+    ['absent without a delete', /before any delete/, create, absent()],
+    ['not modified, and it was', /it was/, create, write, at({ status: 304, expected: 1, version: 2 })],
+    ['a delete past its precondition', /no longer current/, create, write, removed(1)],
+    ['a fault', /status 500/, create, at({ status: 500 })],
   ];
-  for (const [says, operations, fault] of bad) t.match(faultOf(operations) ?? 'accepted', fault, says);
+  for (const [says, fault, ...operations] of bad) t.match(faultOf(operations) ?? 'accepted', fault, says);
 });

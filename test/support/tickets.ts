@@ -1,43 +1,33 @@
 import { declare } from './collections.js';
 import { makeKey } from './credentials.js';
+import { declared, reference, text } from './declared.js';
 import { testService } from './service.js';
 import type { Test } from './test.js';
 
+const string = { type: 'string' };
+const WRITTEN = { value: '$now', on: 'write' };
+
 export const FILES = {
-  'projects.json': {
-    title: 'Project',
-    type: 'object',
-    properties: { name: { type: 'string' } },
-  },
-  'tickets.json': {
-    title: 'Ticket',
-    type: 'object',
-    required: ['title', 'projectId'],
-    properties: {
+  'projects.json': declared({ name: string }, {}, { title: 'Project' }),
+  'tickets.json': declared(
+    {
       title: { type: 'string', maxLength: 100, 'x-unique': true },
-      status: { type: 'string' },
+      status: string,
       projectId: { type: 'string', 'x-references': 'projects', 'x-immutable': true },
       kind: { type: 'string', 'x-normalize': ['trim', 'lower'], 'x-immutable': true },
-      createdBy: { type: 'string', 'x-set': '$caller', 'x-index': true },
+      createdBy: { ...text, 'x-set': '$caller' },
       createdAt: { type: 'string', format: 'date-time', 'x-set': '$now' },
       changedBy: { type: 'string', 'x-set': { value: '$caller', on: 'write' } },
-      changedAt: {
-        type: 'string',
-        format: 'date-time',
-        'x-set': { value: '$now', on: 'write' },
-        'x-index': true,
-      },
+      changedAt: { ...text, format: 'date-time', 'x-set': WRITTEN },
     },
-    'x-collection': { nested: true, ids: 'client' },
-  },
-  'comments.json': {
-    title: 'Comment',
-    type: 'object',
-    properties: {
-      text: { type: 'string' },
-      authorId: { type: 'string', 'x-set': '$caller', 'x-references': 'users', 'x-on-delete': 'null' },
-    },
-  },
+    { nested: true, ids: 'client' },
+    { title: 'Ticket', required: ['title', 'projectId'] },
+  ),
+  'comments.json': declared(
+    { text: string, authorId: { ...reference('users', 'null'), 'x-set': '$caller' } },
+    {},
+    { title: 'Comment' },
+  ),
 };
 
 /** A service with tickets, most of whose fields clients do not set. */

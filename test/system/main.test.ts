@@ -61,11 +61,8 @@ t.test('a request that is in flight is finished, an idle connection is closed', 
   const closed = once(idle.resume(), 'close');
 
   const body = JSON.stringify({ email: 'a@example.org', name: 'A' });
-  const headers = {
-    'content-type': 'application/json',
-    'content-length': body.length,
-    expect: '100-continue',
-  };
+  const fields = { 'content-type': 'application/json', expect: '100-continue' };
+  const headers = { ...fields, 'content-length': body.length };
   const agent = new http.Agent({ keepAlive: true });
   t.teardown(() => agent.destroy());
   const request = http.request(`${url}/users`, { method: 'POST', headers, agent });
@@ -83,14 +80,18 @@ t.test('a request that is in flight is finished, an idle connection is closed', 
   t.equal(service.stderr(), '');
 });
 
-t.test('a request that does not end is cut off after the time that SHUTDOWN_MS gives', async (t) => {
-  const service = startProcess(t, { DATABASE_URL: await testDatabase(t), SHUTDOWN_MS: '100' });
-  const { hostname, port } = new URL(await service.ready());
-  const socket = net.connect(Number(port), hostname);
+/** Sends a request of which the body does not come. */
+async function unfinished(url: string): Promise<void> {
+  const { hostname, port } = new URL(url);
+  const socket = net.connect(Number(port), hostname).on('error', () => undefined);
   const fields = 'Content-Type: application/json\r\nContent-Length: 10\r\nExpect: 100-continue';
   socket.write(`POST /users HTTP/1.1\r\nHost: a\r\n${fields}\r\n\r\n`);
   await once(socket, 'data');
-  socket.on('error', () => undefined);
+}
+
+t.test('a request that does not end is cut off after the time that SHUTDOWN_MS gives', async (t) => {
+  const service = startProcess(t, { DATABASE_URL: await testDatabase(t), SHUTDOWN_MS: '100' });
+  await unfinished(await service.ready());
   await stops(t, service);
 });
 
@@ -104,11 +105,7 @@ for (const [signal, code] of some(CODES, 1)) {
     const patience = { SHUTDOWN_MS: '600000', BODY_MIN_RATE: '0' };
     const service = startProcess(t, { DATABASE_URL: await testDatabase(t), ...patience });
     const url = await service.ready();
-    const { hostname, port } = new URL(url);
-    const socket = net.connect(Number(port), hostname).on('error', () => undefined);
-    const fields = 'Content-Type: application/json\r\nContent-Length: 10\r\nExpect: 100-continue';
-    socket.write(`POST /users HTTP/1.1\r\nHost: a\r\n${fields}\r\n\r\n`);
-    await once(socket, 'data');
+    await unfinished(url);
     service.child.kill(signal);
     await until('it takes no more connections', () => isRefusing(url));
     t.equal(service.child.exitCode, null, 'the first waits for what is in flight');
@@ -122,11 +119,8 @@ t.test('with SHUTDOWN_DELAY_MS it goes on for a while, and says that it is endin
   const service = startProcess(t, { DATABASE_URL, SHUTDOWN_DELAY_MS: '600000' });
   const url = await service.ready();
   service.child.kill('SIGTERM');
-  const ready = await until(
-    'it says so',
-    () => send(url, 'GET', '/readyz'),
-    (response) => response.status === 503,
-  );
+  const look = () => send(url, 'GET', '/readyz');
+  const ready = await until('it says so', look, ({ status }) => status === 503);
   t.same(ready.json, { status: 'draining' });
   const created = await send(url, 'POST', '/users', { body: { email: 'a@example.org', name: 'A' } });
   t.same([created.status, created.headers.connection], [201, 'close']);
@@ -170,22 +164,16 @@ t.test('a start without AUTH says for which hosts it responds', async (t) => {
 
 t.test('invalid configuration ends it with 78, every fault reported and nothing started', async (t) => {
   const folder = await dataFolder(t);
-  const bad = {
-    DATA_DIR: join(folder, 'data'),
-    PORT: '70000',
-    LOG_LEVEL: 'loud',
-    DB_CONNECTIONS: '0',
-    HOST: '0.0.0.0',
-  };
-  const service = startProcess(t, bad);
+  const DATA_DIR = join(folder, 'data');
+  const bad = { PORT: '70000', LOG_LEVEL: 'loud', DB_CONNECTIONS: '0', HOST: '0.0.0.0' };
+  const service = startProcess(t, { DATA_DIR, ...bad });
   t.equal(await service.ended, 78);
   t.equal(service.stdout(), '');
   const lines = service.stderr().trim().split('\n');
   t.equal(lines.length, 4);
-  for (const name of ['PORT', 'LOG_LEVEL', 'DB_CONNECTIONS', 'HOST']) {
+  for (const name of Object.keys(bad))
     t.equal(lines.filter((line) => line.startsWith(`plinth: ${name} `)).length, 1, name);
-  }
-  t.notOk(existsSync(bad.DATA_DIR));
+  t.notOk(existsSync(DATA_DIR));
 });
 
 t.test('a removed setting is a warning, once for all workers', async (t) => {
@@ -233,9 +221,8 @@ t.test('without a database it brings its own, which survives that the service is
 t.test('a signal while it starts ends it, and leaves no server', async (t) => {
   const folder = await dataFolder(t);
   const service = startProcess(t, { DATA_DIR: folder });
-  await until('the cluster is being made', () =>
-    readdirSync(folder).some((name) => name.startsWith('.init-')),
-  );
+  const isMade = () => readdirSync(folder).some((name) => name.startsWith('.init-'));
+  await until('the cluster is being made', isMade);
   await stops(t, service);
   t.equal(service.stdout(), '');
 

@@ -53,16 +53,12 @@ t.test('requests are counted by route template, method and status, with their by
   t.ok(seconds > 0 && seconds < 60, 'in seconds');
   t.equal(value('http_server_active_requests'), 1, 'the scrape itself');
   const buckets = samples.filter(
-    ({ name, labels }) =>
+    ({ name, labels: { route, status, method } }) =>
       name === 'http_server_request_duration_seconds_bucket' &&
-      labels.route === '/users/:id' &&
-      labels.status === '200' &&
-      labels.method === 'GET',
+      `${method} ${route} ${status}` === 'GET /users/:id 200',
   );
-  t.ok(
-    buckets.every(({ value }, at) => at === 0 || value >= buckets[at - 1]!.value),
-    'buckets add up',
-  );
+  const add = buckets.every(({ value }, at) => at === 0 || value >= buckets[at - 1]!.value);
+  t.ok(add, 'buckets add up');
   t.equal(buckets.at(-1)?.labels.le, '+Inf');
 });
 
@@ -96,18 +92,11 @@ t.test('the database: statements by pool, and how many records share one', async
   t.equal(value('plinth_db_statement_duration_seconds_count', { pool: 'search' }), 1);
   // Also what the service does in the background.
   t.ok(value('plinth_db_statement_duration_seconds_count', { pool: 'transaction' })! >= 1);
-  // The service has work in the background, too.
-  await until(
-    'nothing is in flight, and nothing waits',
-    async () => {
-      const { value } = await scrape(url);
-      return [
-        value('plinth_db_active_statements', { pool: 'short' }),
-        value('plinth_db_waiting_statements', { pool: 'transaction' }),
-      ];
-    },
-    (seen) => seen.every((each) => each === 0),
-  );
+  await until('nothing is in flight, and nothing waits', async () => {
+    const { value } = await scrape(url);
+    const active = value('plinth_db_active_statements', { pool: 'short' });
+    return active === 0 && value('plinth_db_waiting_statements', { pool: 'transaction' }) === 0;
+  });
   t.equal(value('plinth_db_connections_limit', { pool: 'stream' }), 4);
   t.equal(value('plinth_db_queue_limit'), 2000);
   t.equal(value('plinth_db_failures_total', { pool: 'short' }), 0);
@@ -164,10 +153,8 @@ t.test('a reader that stalls is counted as such, and not among the responses', a
   const { value } = await scrape(url);
   t.equal(value(COUNT, { method: 'GET', route: '/users' }), undefined);
   t.equal(value('http_server_active_requests'), 1, 'the scrape itself');
-  t.ok(
-    value('http_server_response_body_bytes_total', { route: '/users' })! > 0,
-    'what was written of it counts',
-  );
+  const bytes = value('http_server_response_body_bytes_total', { route: '/users' })!;
+  t.ok(bytes > 0, 'what was written of it counts');
 });
 
 t.test('a reader that leaves', async (t) => {
@@ -197,11 +184,7 @@ t.test('messages that never became a request', async (t) => {
 });
 
 t.test('invalid credentials, by scheme and reason', async (t) => {
-  const service = await freshService(t, {
-    AUTH: 'api-key basic',
-    METRICS_PORT: '0',
-    INSECURE: 'basic',
-  });
+  const service = await freshService(t, { AUTH: 'api-key basic', METRICS_PORT: '0', INSECURE: 'basic' });
   const key = newKey();
   await service.send('GET', '/users', { headers: { 'x-api-key': key } });
   await service.send('GET', '/users', { headers: { 'x-api-key': 'no-such-form' } });
@@ -214,11 +197,8 @@ t.test('invalid credentials, by scheme and reason', async (t) => {
   t.equal(failures('api-key', 'The API key is unknown, expired or revoked.'), 1);
   t.equal(failures('api-key', 'The API key is malformed.'), 1);
   t.equal(failures('basic', 'The email or the password is wrong.'), 1);
-  t.equal(
-    samples.filter(({ name }) => name === 'plinth_auth_failures_total').length,
-    3,
-    'no credential is no failure',
-  );
+  const counted = samples.filter(({ name }) => name === 'plinth_auth_failures_total');
+  t.equal(counted.length, 3, 'no credential is no failure');
   for (const secret of [key, hashOf(key), 'a@example.org', 'wrong-password']) t.notOk(text.includes(secret));
 });
 
@@ -242,11 +222,8 @@ t.test('tries to deliver are counted by how they ended', async (t) => {
   await service.send('POST', `/webhooks/${id}/test`);
   await until('it was delivered', () => count('delivered'), 1);
   t.equal(await count('retry'), 1);
-  await until(
-    'none is in flight',
-    async () => (await scrape(service.url)).value('plinth_webhook_active_tries'),
-    0,
-  );
+  const active = async () => (await scrape(service.url)).value('plinth_webhook_active_tries');
+  await until('none is in flight', active, 0);
 });
 
 t.test('a feature adds metrics with names of their own, also after a scrape', async (t) => {
@@ -255,10 +232,8 @@ t.test('a feature adds metrics with names of their own, also after a scrape', as
   lamps!.value = 3;
   t.notMatch(await exposition(await metrics.scrape()), 'plinth_lamps');
   metrics.add([lamps!.family]);
-  t.match(
-    exposition(await metrics.scrape()),
-    /^# HELP plinth_lamps Lamps that are on\.\n.*\nplinth_lamps 3$/m,
-  );
+  const shown = exposition(await metrics.scrape());
+  t.match(shown, /^# HELP plinth_lamps Lamps that are on\.\n.*\nplinth_lamps 3$/m);
   t.throws(() => metrics.add([others!.family]), { message: 'several metrics have the name plinth_lamps' });
   t.throws(() => metrics.add([metrics.http.active.family]), TypeError);
 });

@@ -41,10 +41,8 @@ t.test('a span a request, named by method and route, below the caller', async (t
   const { send, url, db } = await testService(t);
   spans();
   const body = { email: 'a@example.org', name: 'swordfish' };
-  const { json } = await send('POST', '/api/v1/users?_secret=1', {
-    body,
-    headers: { traceparent: `00-${TRACE}-${SPAN}-01`, 'user-agent': 'a test' },
-  });
+  const headers = { traceparent: `00-${TRACE}-${SPAN}-01`, 'user-agent': 'a test' };
+  const { json } = await send('POST', '/api/v1/users?_secret=1', { body, headers });
   const found = spans();
   const server = serverOf(found);
   t.equal(server.name, 'POST /users');
@@ -91,17 +89,14 @@ t.test('each of the requests that share a statement has a span of its own wait',
   const servers = found.filter(({ kind }) => kind === SpanKind.SERVER);
   t.equal(servers.length, 10);
   t.equal(new Set(servers.map((span) => span.spanContext().traceId)).size, 10, 'ten traces');
-  const parents = clientsOf(found).map(
-    ({ name, parentSpanContext }) => `${name} ${parentSpanContext?.spanId}`,
-  );
+  const parents = clientsOf(found).map((span) => `${span.name} ${span.parentSpanContext?.spanId}`);
   t.same(parents.sort(), servers.map((span) => `read users ${span.spanContext().spanId}`).sort());
 });
 
 t.test('statements, transactions and streams', async (t) => {
   const { send } = await testService(t);
-  const { json } = await send('POST', '/users', {
-    body: { email: 'a@example.org', name: 'A', password: 'a sword and a fish' },
-  });
+  const body = { email: 'a@example.org', name: 'A', password: 'a sword and a fish' };
+  const { json } = await send('POST', '/users', { body });
   const names = () => clientsOf(spans()).map(({ name }) => name);
   t.same(names(), ['connect', 'begin', 'create users', 'set_password', 'commit']);
   await send('GET', '/users');
@@ -123,11 +118,8 @@ t.test('what is an error, and what is not', async (t) => {
   t.equal(absent.attributes['http.route'], undefined);
   await send('PROPFIND', '/users');
   const unknown = serverOf(spans());
-  t.match(unknown.attributes, {
-    'http.request.method': '_OTHER',
-    'http.request.method_original': 'PROPFIND',
-    'error.type': '501',
-  });
+  const method = { 'http.request.method': '_OTHER', 'http.request.method_original': 'PROPFIND' };
+  t.match(unknown.attributes, { ...method, 'error.type': '501' });
   t.equal(unknown.name, 'HTTP');
   await db.run('alter table public_collections.users rename to away', []);
   await send('GET', '/users/0192f7b0-0000-7000-8000-000000000000');
