@@ -3,15 +3,8 @@ import { parseEnv } from 'node:util';
 import { RefusedError } from '../errors/exit-error.js';
 import { textOf } from '../formats/text-encoding.js';
 import { authFaults, readAuth } from './auth-settings.js';
-import { databaseWarnings, engineFaults, readDatabase } from './database-settings.js';
-import {
-  createReader,
-  type Env,
-  misspelledSettings,
-  outdatedSettings,
-  type Reader,
-  replacedSettings,
-} from './env-reader.js';
+import { engineFaults, readDatabase } from './database-settings.js';
+import { createReader, type Env, misspelledSettings, type Reader, replacedSettings } from './env-reader.js';
 import { readEventsConfig } from './event-settings.js';
 import { readLimits } from './limit-settings.js';
 import { pathIn } from './parsers.js';
@@ -43,8 +36,6 @@ interface SettingsPart<T> {
   readonly typeNames?: readonly string[];
   /** Settings that only its commands read. */
   readonly ofCommands?: readonly string[];
-  /** Settings that the feature had in earlier versions. */
-  readonly removed?: readonly string[];
 }
 
 /** The settings of a feature: what its `settings.ts` exports. Each program loads that file, and nothing else of a feature that is off. */
@@ -111,25 +102,16 @@ const replaced = <T extends object>(own: T, overrides: object): T =>
     Object.fromEntries(Object.entries(overrides).filter(([name]) => Object.hasOwn(own, name))),
   );
 
-/** One line for each variable that was renamed or removed, that may be misspelled, or that has no effect. */
-export const configWarnings = (env: Env, settings: readonly FeatureSettings[]): string[] => [
-  ...outdatedSettings(env, removedBy(settings)),
-  ...misspelledSettings(env, settingNames(settings), removedBy(settings)),
-  ...databaseWarnings(env),
-];
-
-const removedBy = (settings: readonly FeatureSettings[]): readonly string[] =>
-  settings.flatMap(({ part }) => part.removed ?? []);
+/** One line for each variable that may be misspelled. */
+export const configWarnings = (env: Env, settings: readonly FeatureSettings[]): string[] =>
+  misspelledSettings(env, settingNames(settings));
 
 /** One line for each name that is not a setting. */
 export function unknownSettings(env: Env, settings: readonly FeatureSettings[]): string[] {
   const names = settingNames(settings, env);
   return Object.keys(env)
     .filter((name) => !names.includes(name))
-    .map((name) => {
-      const [nearest] = misspelledSettings({ [name]: '1' }, names, removedBy(settings));
-      return nearest?.replace(' and is ignored', '') ?? `${name} is not a setting`;
-    });
+    .map((name) => `${name} is not a setting`);
 }
 
 /** The setting that a command-line option such as `--port` may mean. */

@@ -1,7 +1,6 @@
 import { statSync } from 'node:fs';
 import { ENGINES } from '../database-url/engine.js';
-import { ignoredVariables } from '../database-url/servers.js';
-import { databaseUrlOf, type Env, type Reader } from './env-reader.js';
+import { databaseUrlOf, type Reader } from './env-reader.js';
 import { pathIn } from './parsers.js';
 
 /** How long deletions are remembered, unless the setting says how long. */
@@ -59,10 +58,6 @@ export function readDatabase(reader: Reader) {
     idempotencyMaxBytes: 268_435_456,
   };
 }
-
-/** One line for each variable of libpq that has no effect. */
-export const databaseWarnings = (env: Env): string[] =>
-  (env.DATABASE_URL?.trim() ?? '') === '' ? ignoredVariables(env) : [];
 
 /** The setting without which there is no Citus cluster. */
 export const engineFaults = ({ databaseEngine, databaseUrl }: ReturnType<typeof readDatabase>): string[] =>

@@ -16,36 +16,15 @@ const REPLACED: Readonly<Record<string, string>> = {
   INTROSPECTION_CLIENT_SECRET: INTROSPECTION,
 };
 
-/** Settings of the version before. */
-const REMOVED = [
-  'BODY_BYTES_PER_ADDRESS',
-  'CONNECTIONS_PER_ADDRESS',
-  'DB_SEARCHES',
-  'DB_STREAMS',
-  'EVENTS_STREAMS',
-  'RESPONSE_BYTES',
-  'SERVER_TIMING',
-  'VERSION_CALLS',
-];
-
-/** One line for each variable in use that was removed; `removed` are those that features had. */
-export const outdatedSettings = (env: Env, removed: readonly string[]): string[] =>
-  [...REMOVED, ...removed]
-    .filter((name) => isSet(env, name))
-    .map((name) => `${name} is no longer a setting and is ignored`);
-
 /** One line for each variable in use that another setting has replaced. */
 export const replacedSettings = (env: Env): string[] =>
   Object.entries(REPLACED)
     .filter(([name]) => isSet(env, name))
     .map(([name, setting]) => `${name} is now ${setting}`);
 
-/**
- * One line for each variable whose name is one edit away from that of a setting. `names` are those of all settings, `removed`
- * those that features had.
- */
-export function misspelledSettings(env: Env, names: readonly string[], removed: readonly string[]): string[] {
-  const known = new Set([...names, ...Object.keys(REPLACED), ...REMOVED, ...removed]);
+/** One line for each variable whose name is one edit away from that of a setting. */
+export function misspelledSettings(env: Env, names: readonly string[]): string[] {
+  const known = new Set([...names, ...Object.keys(REPLACED)]);
   return Object.keys(env)
     .filter((name) => !known.has(name) && isSet(env, name))
     .flatMap((name) => {

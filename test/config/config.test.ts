@@ -401,12 +401,6 @@ t.test('a setting that another one has replaced is a fault, whatever its value i
   });
 });
 
-t.test('a removed setting is ignored with a warning', async (t) => {
-  t.strictSame(faultsOf({ DB_STREAMS: 'x' }), []);
-  t.same(warningsOf({ DB_STREAMS: 'x', PORT: '1' }), ['DB_STREAMS is no longer a setting and is ignored']);
-  t.same(warningsOf({}), []);
-});
-
 t.test('tests replace constants', async (t) => {
   const config = readSettings({}, { streamStallMs: 1, webhookPollMs: 2, jobsMax: 3 });
   t.match(config, { streamStallMs: 1 });

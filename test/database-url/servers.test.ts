@@ -206,7 +206,4 @@ t.test('variables of libpq complete the URL, or are reported', async (t) => {
     warningsOf({ DATABASE_URL: 'postgres://h/d', PGTZ: 'UTC', PGDATA: '/data', PGSSLMODE: 'require' }),
     [],
   );
-  t.same(warningsOf({ PGHOST: 'h' }), [
-    'PGHOST is ignored: without DATABASE_URL the service uses its embedded database',
-  ]);
 });

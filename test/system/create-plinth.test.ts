@@ -136,7 +136,7 @@ t.test('invalid options are one error with all faults, and the environment has n
     t.match((error as Error).message.split('\n').sort(), [
       /^BODY_LIMIT must be /,
       /^PORT must be an integer from 0 to 65535/,
-      'PROT is not a setting: is PORT meant?',
+      'PROT is not a setting',
       'mountPath must be / or a path without a slash at the end: /data',
     ]);
   }

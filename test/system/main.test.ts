@@ -176,12 +176,12 @@ t.test('invalid configuration ends it with 78, every fault reported and nothing 
   t.notOk(existsSync(DATA_DIR));
 });
 
-t.test('a removed setting is a warning, once for all workers', async (t) => {
-  const env = { JOBS_MAX: '5', WORKERS: '2' };
+t.test('a misspelled setting is a warning, once for all workers', async (t) => {
+  const env = { PROT: '5', WORKERS: '2' };
   const service = startProcess(t, { DATABASE_URL: await testDatabase(t), ...env });
   await service.ready();
   const count = (text: string) => service.stdout().split(text).length - 1;
-  t.equal(count('JOBS_MAX is no longer a setting'), 1);
+  t.equal(count('PROT is not a setting'), 1);
 });
 
 t.test('a database that cannot be used is reported in one line', async (t) => {

@@ -86,5 +86,4 @@ export const ISSUER_SETTINGS = new FeatureSettings({
     'Client', 'ClientInput', 'ClientList', 'ClientPatch', 'Clients', 'NewClient', 'SignInChange', 'SignInWays', 'UserInfo',
   ],
   ofCommands: ['CLIENT_SECRET'],
-  removed: ['REFRESH_REUSE_SECONDS'],
 });

@@ -25,7 +25,6 @@ export const JOB_SETTINGS = new FeatureSettings({
   }),
   isOn: ({ jobs }) => jobs,
   paths: ['jobs'],
-  removed: ['BULK_BYTES', 'BULK_RECORDS', 'JOB_BYTES', 'JOB_TTL', 'JOBS_MAX', 'JOBS_PER_PRINCIPAL'],
   typeNames: ['CreationReport', 'Job', 'JobList', 'Jobs', 'RefusedRecord'],
 });
 

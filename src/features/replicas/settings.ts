@@ -18,5 +18,4 @@ export const REPLICA_SETTINGS = new FeatureSettings({
     databaseReadUrl !== undefined && databaseEngine.isDistributed
       ? [`${NAME} cannot be combined with DATABASE_ENGINE=citus`]
       : [],
-  removed: ['READ_MAX_AGE_MS'],
 });

@@ -66,8 +66,4 @@ export const WEBHOOK_SETTINGS = new FeatureSettings({
     'WebhookInput', 'WebhookList', 'WebhookPatch', 'Webhooks', 'WebhookSecret',
   ],
   ofCommands: ['WEBHOOK_SECRET'],
-  // biome-ignore format: one name a line says no more
-  removed: [
-    'WEBHOOK_CONCURRENCY', 'WEBHOOK_POLL_MS', 'WEBHOOK_RETRIES', 'WEBHOOK_TARGET_CONCURRENCY', 'WEBHOOK_TIMEOUT_MS',
-  ],
 });
