@@ -5,7 +5,7 @@ import type { Peer } from '../database-url/servers.js';
 import type { Log } from './log.js';
 import type { HttpMetrics } from './metrics.js';
 import { pathOf } from './request-path.js';
-import { endRequest, parseTraceparent, type RequestSpan, startRequest, within } from './tracing.js';
+import { endRequest, type RequestSpan, startRequest, within } from './tracing.js';
 import { traceWaits } from './wait-tracking.js';
 
 export interface ObserverOptions {
@@ -69,11 +69,10 @@ export class Observation {
     this.request?.span.recordException(error instanceof Error ? error : String(error));
   }
 
-  /** The ids of the request for logs: its own span's, or else the caller's. */
+  /** The ids of the request for logs. */
   identity(): Readonly<Record<string, string>> {
-    const { id, request, req } = this;
-    const own = request?.span.spanContext();
-    const span = own ?? parseTraceparent(req.headers.traceparent);
+    const { id, request } = this;
+    const span = request?.span.spanContext();
     return span ? { requestId: id, trace_id: span.traceId, span_id: span.spanId } : { requestId: id };
   }
 

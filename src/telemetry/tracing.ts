@@ -8,7 +8,6 @@ import {
   propagation,
   ROOT_CONTEXT,
   type Span,
-  type SpanContext,
   SpanKind,
   SpanStatusCode,
   type Tracer,
@@ -124,21 +123,4 @@ export function endWait(span: Span, error: unknown): void {
     span.setStatus({ code: SpanStatusCode.ERROR });
   }
   span.end();
-}
-
-const MAX_TRACEPARENT = 512;
-const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?$/;
-
-/**
- * Parses a `traceparent` field (W3C Trace Context section 3.2). Undefined for an invalid one: version ff, ids that are all
- * zero, anything after a version 00. Ignores what later versions add.
- */
-export function parseTraceparent(
-  field: string | readonly string[] | undefined,
-): Pick<SpanContext, 'traceId' | 'spanId'> | undefined {
-  if (typeof field !== 'string' || field.length > MAX_TRACEPARENT) return undefined;
-  const [, version, traceId, spanId, rest] = TRACEPARENT.exec(field) ?? [];
-  if (traceId === undefined || spanId === undefined || version === 'ff') return undefined;
-  if (version === '00' && rest !== undefined) return undefined;
-  return /[^0]/.test(traceId) && /[^0]/.test(spanId) ? { traceId, spanId } : undefined;
 }
