@@ -74,10 +74,6 @@ export function scopesOf(endpoints: readonly Description[]): string[] {
   return [...new Set([...named, 'self', ACCOUNT_DELETION])];
 }
 
-/** The subjects in the names of operations: generated clients may name types like them. */
-export const subjectsOf = (endpoints: readonly Description[]): string[] =>
-  endpoints.flatMap(({ doc }) => (doc ? [doc.id.replace(/^[a-z]+(?=[A-Z])/, '')] : []));
-
 /** An endpoint with the media types and parameters that follow from its documentation, where its description leaves them out. */
 export function offerOf<Described extends Description>(described: Described): Described {
   const { doc, method, alwaysAvailable } = described;

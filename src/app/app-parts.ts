@@ -3,7 +3,6 @@ import { openIdempotency } from '../actions/idempotency.js';
 import { openCollections } from '../api/record-actions.js';
 import { openAuth } from '../auth/open-schemes.js';
 import type { Config } from '../config/config.js';
-import { hostsOfMetrics } from '../config/server-settings.js';
 import type { Db } from '../db/db.js';
 import { type Database, openDatabase } from '../db/open-database.js';
 import { loadDeclarations } from '../declarations/load-declarations.js';
@@ -12,11 +11,10 @@ import { BODIES } from '../limits/byte-budget.js';
 import { clientKey, rateLimiter } from '../limits/rate-limit.js';
 import type { OpenCounts } from '../limits/shared-counters.js';
 import { setPasswordRules } from '../passwords/common-password.js';
-import { listen } from '../process/listen.js';
 import { ensureCollections, storedResources } from '../schema/ensure-collections.js';
 import type { Log } from '../telemetry/log.js';
 import { createMetrics, type Scrape } from '../telemetry/metrics.js';
-import { createMetricsServer } from './metrics-server.js';
+import { startMetricsServer } from './metrics-server.js';
 import {
   type Core,
   collectionsFor,
@@ -121,14 +119,6 @@ const limitingAddresses =
     const limit = rateLimiter(quota, counters?.(name, quota.seconds));
     return async (address) => (await limit(clientKey('site', address))).refusedFor;
   };
-
-async function startMetricsServer(config: Config, log: Log, scrape: Scrape): Promise<Server | undefined> {
-  const { metricsPort: port, metricsHost: host } = config;
-  if (port === undefined) return undefined;
-  const server = createMetricsServer(scrape, config, log, hostsOfMetrics(config));
-  await listen(server, { host, port, setting: 'METRICS_PORT' });
-  return server;
-}
 
 export function closeNow(server: Server | undefined): void {
   server?.close();

@@ -1,5 +1,7 @@
 import type { IncomingMessage, Server } from 'node:http';
 import { showMetrics } from '../api/service-endpoints.js';
+import type { Config } from '../config/config.js';
+import { hostsOfMetrics } from '../config/server-settings.js';
 import { knownProblem } from '../db/database-errors.js';
 import { methodNotAllowed, noSuchPath } from '../errors/request-errors.js';
 import { internal } from '../errors/service-errors.js';
@@ -8,7 +10,8 @@ import { fixedFields, PLAIN_FIELDS } from '../http/common-headers.js';
 import { render } from '../http/problem-body.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
-import { createHttpServer, type ServerOptions } from '../pipeline/server.js';
+import { createHttpServer } from '../pipeline/server.js';
+import { listen } from '../process/listen.js';
 import type { Log } from '../telemetry/log.js';
 import type { Scrape } from '../telemetry/metrics.js';
 import { refuse } from '../transport/admission-control.js';
@@ -16,15 +19,17 @@ import { MAX_METRICS_CONNECTIONS } from '../transport/connections.js';
 import { readTarget } from '../transport/request-target.js';
 
 /**
- * A listener with only /metrics, without authentication, and with the limits of the service. Its requests do not count in
- * the metrics of the service. `allowedHosts` undefined: any Host is accepted.
+ * Starts the listener of METRICS_PORT, which has only /metrics, without authentication, and the limits of the service. Its requests do
+ * not count in the metrics of the service. Undefined without the setting. Throws StartError.
  */
-export function createMetricsServer(
-  scrape: Scrape,
-  options: Omit<ServerOptions, 'commonFields' | 'always'>,
+export async function startMetricsServer(
+  config: Config,
   log: Log,
-  allowedHosts: readonly string[] | undefined,
-): Server {
+  scrape: Scrape,
+): Promise<Server | undefined> {
+  const { metricsPort: port, metricsHost: host } = config;
+  if (port === undefined) return undefined;
+  const allowedHosts = hostsOfMetrics(config);
   const requireAllowedHost = allowedHosts && allowHosts(allowedHosts);
   const metrics = showMetrics(scrape);
   const replyTo = async (req: IncomingMessage): Promise<Reply> => {
@@ -39,7 +44,7 @@ export function createMetricsServer(
     if (!problem) log.error({ err }, 'the metrics cannot be shown');
     return render(problem ?? internal(), '');
   };
-  return createHttpServer(
+  const server = createHttpServer(
     (req, res, expectation, ended) => {
       const reply = replyTo(req).catch(problemOf);
       void reply
@@ -47,10 +52,12 @@ export function createMetricsServer(
         .then(ended);
     },
     {
-      ...options,
+      ...config,
       commonFields: PLAIN_FIELDS,
       always: fixedFields(false, 0),
       maxConnections: MAX_METRICS_CONNECTIONS,
     },
   ) as Server;
+  await listen(server, { host, port, setting: 'METRICS_PORT' });
+  return server;
 }

@@ -164,10 +164,6 @@ export const hasField = ({ fieldsSince }: Resource, field: string, seq: number):
 export const parentColumn = ({ columns, parent }: Resource): string =>
   columns.get(parent?.field ?? '')?.name ?? '';
 
-/** The references of fields with one id. */
-export const singleReferences = ({ references }: Pick<Resource, 'references'>): readonly Reference[] =>
-  references.filter(({ isList }) => !isList);
-
 /** The ids of the records to which a field refers, each with its place in an array. */
 export function referredIds(
   record: JsonObject,

@@ -154,11 +154,6 @@ export function selectAction(match: Match, method: string, query: Query): OpenEn
 export const runOf = ({ page, stream, run }: OpenEndpoint, type: string, body?: Body): Action['run'] =>
   (type === HTML_TYPE && page) || (body?.stream && stream) || run;
 
-/** The action for callers that meet the requirement. */
-export function requiring(requires: Requirement, action: Action & Offer): OpenEndpoint {
-  return { ...action, requires };
-}
-
 /**
  * The negotiated media type of an action's response. Throws 406. A browser, and a client that accepts anything, get another
  * one by `_format` in the address.

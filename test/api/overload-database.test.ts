@@ -1,9 +1,10 @@
 import http from 'node:http';
 import { fill } from '../../bench/harness/data.js';
 import { unavailable } from '../../src/errors/service-errors.js';
-import { type Route, requiring } from '../../src/http/router.js';
+import type { Route } from '../../src/http/router.js';
 import { connected, untilResponses } from '../support/connected.js';
 import { GET } from '../support/overload.js';
+import { requiring } from '../support/requiring.js';
 import { type TestService, testDatabase, testService } from '../support/service.js';
 import { sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';

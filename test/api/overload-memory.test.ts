@@ -1,6 +1,7 @@
-import { type Route, requiring } from '../../src/http/router.js';
+import type { Route } from '../../src/http/router.js';
 import { connected } from '../support/connected.js';
 import { GET } from '../support/overload.js';
+import { requiring } from '../support/requiring.js';
 import { testService } from '../support/service.js';
 import t from '../support/test.js';
 import { until } from '../support/until.js';

@@ -1,7 +1,7 @@
 import type net from 'node:net';
-import { requiring } from '../../src/http/router.js';
 import { connected } from '../support/connected.js';
 import { mockLimits, pause } from '../support/pause.js';
+import { requiring } from '../support/requiring.js';
 import { type TestService, testService } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 import { until, untilAtLeast } from '../support/until.js';

@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import { STATUS_CODES } from 'node:http';
 import net from 'node:net';
 import { Problem } from '../../src/errors/problem.js';
-import { type Action, requiring } from '../../src/http/router.js';
+import type { Action } from '../../src/http/router.js';
+import { requiring } from '../support/requiring.js';
 import { type TestService, testService } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 

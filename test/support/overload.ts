@@ -1,4 +1,5 @@
-import { type Route, requiring } from '../../src/http/router.js';
+import type { Route } from '../../src/http/router.js';
+import { requiring } from './requiring.js';
 import type { TestService } from './service.js';
 import { until } from './until.js';
 

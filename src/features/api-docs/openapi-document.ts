@@ -1,5 +1,5 @@
 import { type Doc, type Documentation, type Schema, schemaRef } from '../../api/doc.js';
-import { type Endpoint, offerOf, scopesOf, subjectsOf } from '../../api/endpoint.js';
+import { type Description, type Endpoint, offerOf, scopesOf } from '../../api/endpoint.js';
 import { type Principal, STRANGER } from '../../auth/principal.js';
 import type { Resource } from '../../collection/resource.js';
 import type { ProblemType } from '../../errors/problem.js';
@@ -169,6 +169,10 @@ function serviceSchemas({ endpoints, resources, version }: Described): Record<st
     ...endpoints.map(({ schemas }) => schemas?.(names)),
   ) as Record<string, Schema>;
 }
+
+/** The subjects in the names of operations: generated clients may name types like them. */
+export const subjectsOf = (endpoints: readonly Description[]): string[] =>
+  endpoints.flatMap(({ doc }) => (doc ? [doc.id.replace(/^[a-z]+(?=[A-Z])/, '')] : []));
 
 /**
  * The names that types of collections cannot have: those of other schemas, and of what other operations are about, with any

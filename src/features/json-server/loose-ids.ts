@@ -1,9 +1,13 @@
-import { type Resource, singleReferences } from '../../collection/resource.js';
+import type { Reference, Resource } from '../../collection/resource.js';
 import type { Collection } from '../../feature.js';
 import type { Request } from '../../http/request.js';
 import { type Comparison, type Condition, comparedColumn, EVERYTHING } from '../../list/condition.js';
 import { parseUuid } from '../../uuid.js';
 import type { LooseCondition } from './loose-query.js';
+
+/** The references of fields with one id. */
+export const singleReferences = ({ references }: Pick<Resource, 'references'>): readonly Reference[] =>
+  references.filter(({ isList }) => !isList);
 
 export const LEGACY_ID = 'legacy_id';
 

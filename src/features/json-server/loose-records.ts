@@ -1,6 +1,5 @@
 import { MAX_PAGE_BYTES } from '../../collection/document.js';
 import { CACHE } from '../../collection/representation.js';
-import { singleReferences } from '../../collection/resource.js';
 import { pageExceeds } from '../../errors/input-errors.js';
 import { Problem } from '../../errors/problem.js';
 import type { Collection } from '../../feature.js';
@@ -10,7 +9,7 @@ import type { Body, Request } from '../../http/request.js';
 import type { Action } from '../../http/router.js';
 import { isObject, type Json, type JsonObject, member, setMember } from '../../json.js';
 import { parseUuid } from '../../uuid.js';
-import { newIdOf } from './loose-ids.js';
+import { newIdOf, singleReferences } from './loose-ids.js';
 import { readQuery } from './loose-query.js';
 import { addRelations, type Source } from './loose-relations.js';
 

@@ -1,5 +1,5 @@
 import { MAX_PAGE_BYTES } from '../../collection/document.js';
-import { type Resource, singleReferences } from '../../collection/resource.js';
+import type { Resource } from '../../collection/resource.js';
 import { invalidQuery } from '../../errors/input-errors.js';
 import type { Collection } from '../../feature.js';
 import type { Request } from '../../http/request.js';
@@ -8,6 +8,7 @@ import { among, type Expression } from '../../list/condition.js';
 import { sourceSql } from '../../list/condition-sql.js';
 import { relationName } from '../../list/relations.js';
 import { requireReadable } from '../../policy/policy.js';
+import { singleReferences } from './loose-ids.js';
 import type { JsonServerQuery } from './loose-query.js';
 
 const MAX_RELATIONS = 5;

@@ -1,8 +1,8 @@
-import { type Resource, singleReferences } from '../../collection/resource.js';
+import type { Resource } from '../../collection/resource.js';
 import { EVERYTHING, type Expression } from '../../list/condition.js';
 import { sourceSql } from '../../list/condition-sql.js';
 import type { SliceRequest } from '../../list/list-request.js';
-import { idConditions, LEGACY_ID } from './loose-ids.js';
+import { idConditions, LEGACY_ID, singleReferences } from './loose-ids.js';
 import type { JsonServerQuery, LooseCondition } from './loose-query.js';
 
 /** The source of records that SQL is about, in a statement that is being built. */

@@ -7,7 +7,7 @@ import { FORM_TYPE, HTML_TYPE, JSON_TYPE } from '../../http/media-types.js';
 import { Query } from '../../http/query-parameters.js';
 import type { Reply } from '../../http/reply.js';
 import { type Body, prefersPage, type Request } from '../../http/request.js';
-import { METHODS, type OpenEndpoint, type Route, requiring } from '../../http/router.js';
+import { METHODS, type OpenEndpoint, type Route } from '../../http/router.js';
 import { pageFields } from './assets.js';
 import { signedOut } from './errors.js';
 import { FormTokens } from './form-token.js';
@@ -44,7 +44,8 @@ const PAUSE_MS = 50;
  * after the end of its session is shown again. Throws 403 for a form of another origin, and what the action throws.
  */
 export function formEndpoint(route: Route, form: PageForm, site: Site): OpenEndpoint {
-  return requiring(hasSignIn(site) ? 'optional' : 'credential', {
+  return {
+    requires: hasSignIn(site) ? 'optional' : 'credential',
     accepts: [FORM_TYPE],
     offers: [HTML_TYPE],
     parameters: [],
@@ -73,7 +74,7 @@ export function formEndpoint(route: Route, form: PageForm, site: Site): OpenEndp
         return pageReply((error as Problem).status, page, submitted);
       }
     },
-  });
+  };
 }
 
 /** Runs the action as the request for which a form stands. Both forms of a double click get the response to the first. */
