@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { healthReply } from '../api/service-endpoints.js';
 import type { Config } from '../config/config.js';
-import { startWithDatabase } from '../db/start-faults.js';
+import { startWithDatabase } from '../db/wait-for-database.js';
 import { unavailable } from '../errors/service-errors.js';
 import { createCommonFields, fixedFields } from '../http/common-headers.js';
 import { earlyReplies, isHealthCheck } from '../http/early-reply.js';

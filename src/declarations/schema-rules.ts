@@ -3,7 +3,7 @@ import type { AnyValidateFunction } from 'ajv/dist/types/index.js';
 import { nearest } from '../errors/edit-distance.js';
 import { clone, isObject, type Json, type JsonObject, member } from '../json.js';
 import { KEYWORDS } from '../validation/ajv.js';
-import { failureOf } from '../validation/failure.js';
+import { failureOf } from '../validation/failure-messages.js';
 import { compilePattern, faultOfPattern } from '../validation/pattern.js';
 import { OWNED } from '../validation/validation.js';
 import { WorkLimitError, withinLimit } from '../validation/work-limit.js';

@@ -4,7 +4,7 @@ import { RefusedError } from '../errors/exit-error.js';
 import { invalid, invalidBody, MAX_FAILURES } from '../errors/input-errors.js';
 import type { JsonObject } from '../json.js';
 import { sharedAjv } from './ajv.js';
-import { failureOf } from './failure.js';
+import { failureOf } from './failure-messages.js';
 import type { Normalization } from './normalization.js';
 import { WorkLimitError, withinLimit } from './work-limit.js';
 

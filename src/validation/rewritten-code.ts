@@ -1,5 +1,5 @@
 import type { Ajv2020 } from 'ajv/dist/2020.js';
-import { RAW_KEY } from './failure.js';
+import { RAW_KEY } from './failure-messages.js';
 
 /** The code of a validator as the library generates it, changed where no option of the library does so. */
 export const rewritten = (code: string): string => withOwnMembers(withRawKeys(code));

@@ -3,7 +3,7 @@ import type { Failure } from '../errors/problem.js';
 import { hasLongRun } from '../formats/composed-text.js';
 import { escapeToken, isObject, type Json, type JsonObject, setMember } from '../json.js';
 import { createAjv } from './ajv.js';
-import { failureOf } from './failure.js';
+import { failureOf } from './failure-messages.js';
 import { type Normalization, normalized } from './normalization.js';
 import { compileValidation, type FieldRules, isLarge } from './require-valid.js';
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import net from 'node:net';
 import { serversOf } from '../../src/database-url/servers.js';
-import { startWithDatabase } from '../../src/db/start-faults.js';
+import { startWithDatabase } from '../../src/db/wait-for-database.js';
 import { createLog } from '../../src/telemetry/log.js';
 import { TRANSPORTS, testPostgres, type Victim } from '../faults/postgres.js';
 import { claimPort } from '../support/claimed-port.js';

@@ -1,6 +1,6 @@
 import type { Failure } from '../../src/errors/problem.js';
 import { createAjv, loadFormats } from '../../src/validation/ajv.js';
-import { failureOf } from '../../src/validation/failure.js';
+import { failureOf } from '../../src/validation/failure-messages.js';
 import { compileCheck } from '../../src/validation/validation.js';
 import t from '../support/test.js';
 

@@ -1,6 +1,6 @@
 import type { Failure } from '../../errors/problem.js';
 import { type Html, html, type Part } from '../../formats/html.js';
-import { descriptionOf } from '../../validation/failure.js';
+import { descriptionOf } from '../../validation/failure-messages.js';
 import { type FieldSchema, fixedValues, LONG } from './columns.js';
 import { choicesOf, type FormField, type Texts } from './form-fields.js';
 import type { FormTokens } from './form-token.js';

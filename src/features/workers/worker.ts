@@ -2,7 +2,7 @@ import cluster from 'node:cluster';
 import type { Openable } from '../../app/open-features.js';
 import { type App, startApp } from '../../app.js';
 import type { Config } from '../../config/config.js';
-import { startWithDatabase } from '../../db/start-faults.js';
+import { startWithDatabase } from '../../db/wait-for-database.js';
 import { reload, STOP_SIGNALS, stopAndExit } from '../../process/signals.js';
 import type { Log } from '../../telemetry/log.js';
 import { singleFlight } from '../../work/shared-runs.js';
