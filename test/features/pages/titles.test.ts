@@ -1,4 +1,5 @@
 import { declare } from '../../support/collections.js';
+import { whenEventsAreFinal } from '../../support/final-events.js';
 import { testService } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
 import { PageVisitor } from './visitor.js';
@@ -158,7 +159,8 @@ t.test('a record page leads to its parent, and to a new record below it', async 
 });
 
 t.test('events are listed with the newest first, or from the oldest on', async (t) => {
-  const { visitor } = await office(t);
+  const { service, visitor } = await office(t);
+  await whenEventsAreFinal(service);
   const order = ({ text }: { text: string }) =>
     [...text.matchAll(/ created <a href="\/(\w+)/g)].map(([, type]) => type);
   const newest = order(await visitor.get('/events'));
@@ -176,6 +178,7 @@ t.test('the newest events of a type are found behind many of others', async (t) 
   await service.send('POST', '/batch', { body: { operations: names.slice(0, 60) } });
   await service.send('POST', '/batch', { body: { operations: names.slice(60) } });
   await make('/teams', { name: 'Last' });
+  await whenEventsAreFinal(service);
   const types = async (query: string) =>
     [...(await visitor.get(`/events?${query}`)).text.matchAll(/<li>[^<]* created <a [^>]*>([^<]*)</g)].map(
       ([, text]) => text,
