@@ -31,12 +31,18 @@ export const notFound = define('NOT_FOUND', 404, {
   shapes: ['envelope', 'simple', 'empty'],
   message: 'There is no such resource.',
   cause: 'The path is unknown, or no record has this id.',
-  remedy: 'Check the path and the id.',
+  remedy: 'Check the path; details.nearest is a known one that is similar.',
+  example: ['/books'],
+  make: (nearest: string) => ({
+    message: `There is no such resource. Did you mean ${nearest}?`,
+    details: { nearest },
+  }),
 });
 
-const NO_SUCH_PATH = notFound();
+const NO_SUCH_PATH = notFound.variant({});
 
-export const noSuchPath = () => NO_SUCH_PATH;
+/** An unknown path; `nearest` is a known one like it. */
+export const noSuchPath = (nearest?: string) => (nearest === undefined ? NO_SUCH_PATH : notFound(nearest));
 
 export const noSuchErrorCode = () => notFound.variant({ message: 'There is no such error code.' });
 

@@ -1,5 +1,6 @@
 import FindMyWay from 'find-my-way';
 import { type Principal, permissionOf, type Requirement, STRANGER } from '../auth/principal.js';
+import { editDistance } from '../errors/edit-distance.js';
 import type { Problem } from '../errors/problem.js';
 import {
   badRequest,
@@ -104,13 +105,16 @@ export function createRouter(all: readonly Route[], trims = false): Router {
   const rest = all.find(({ path }) => path === '*');
   const others = rest && compile(rest);
   for (const route of routes) router.on('GET', route.path, () => undefined, compile(route));
+  const names = [...new Set(routes.map(({ path }) => path.split('/')[1]!))];
+  const missing = (path: string): Problem =>
+    noSuchPath(likePaths(path, names).find((each) => router.find('GET', each) !== null));
   return (given) => {
     const path = trims && given.length > 1 && given.endsWith('/') ? given.slice(0, -1) : given;
     const found = router.find('GET', path);
     // A parameter may not be empty.
     if (!found || (path.endsWith('/') && path.length > 1)) {
       const problem = isDecodable(path)
-        ? noSuchPath()
+        ? missing(path)
         : badRequest('The path has an invalid percent-encoding.');
       if (!others || problem.status !== 404) throw problem;
       return { ...others, notAllowed: problem, params: {} };
@@ -189,4 +193,23 @@ export function visible(
   return requires === 'credential'
     ? caller !== STRANGER
     : permissionOf(caller, requires, params) !== undefined;
+}
+
+/** Longer paths get no suggestion. */
+const MAX_LENGTH = 200;
+const MAX_DISTANCE = 2;
+
+/** Paths that the client may have meant by an unknown one, the likeliest first: without a version, and with known names at the beginning. */
+function likePaths(path: string, names: readonly string[]): string[] {
+  if (path.length > MAX_LENGTH) return [];
+  const [first = '', ...rest] = path.split('/').filter((each) => !/^(?:|api|rest|v\d+)$/i.test(each));
+  const firsts = [first, ...names.filter((name) => isLike(name, first))];
+  return firsts.map((name) => `/${[name, ...rest].join('/')}`);
+}
+
+function isLike(name: string, given: string): boolean {
+  const lower = given.toLowerCase();
+  if (name === lower) return true;
+  const limit = Math.min(MAX_DISTANCE, Math.floor(name.length / 3));
+  return Math.abs(name.length - lower.length) <= limit && editDistance(name, lower) <= limit;
 }

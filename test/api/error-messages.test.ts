@@ -1,3 +1,4 @@
+import { onlyBuiltIn } from '../support/names.js';
 import { send as sendTo, testService } from '../support/service.js';
 import t from '../support/test.js';
 
@@ -58,6 +59,27 @@ t.test('a missing item or post has an empty 404 for GET alone', async (t) => {
     status: 404,
     json: { error: { code: 'USER_NOT_FOUND' } },
   });
+});
+
+t.test('a 404 names the nearest existing path', onlyBuiltIn('misspells names'), async (t) => {
+  const { send } = await testService(t);
+  for (const [path, nearest] of [
+    ['/users/', '/users'],
+    ['/user', '/users'],
+    ['/Users', '/users'],
+    ['/api/users', '/users'],
+    ['/api/v1/user', '/users'],
+    ['/itmes', '/items'],
+    [`/item/${ABSENT}`, `/items/${ABSENT}`],
+    ['/event', '/events'],
+  ] as const) {
+    const { status, json } = await send('GET', path);
+    t.equal(status, 404, path);
+    t.equal(json.error.details?.nearest, nearest, path);
+    t.match(json.error.message, nearest);
+  }
+  for (const path of ['/books', '/xyz/abc', `/${'u'.repeat(3000)}`])
+    t.equal((await send('GET', path)).json.error.details?.nearest, undefined, path.slice(0, 20));
 });
 
 t.test('a JSON syntax error has a position and quotes nothing; an empty body is called empty', async (t) => {

@@ -164,7 +164,7 @@ t.test('errors are pages for browsers, except those of one form', async (t) => {
   const missing = await visitor.get('/item');
   t.equal(missing.status, 404);
   t.match(missing.headers, { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' });
-  t.match(missing.text, /<h1>Not Found<\/h1>[\s\S]*href="\/errors\/NOT_FOUND"/);
+  t.match(missing.text, /<h1>Not Found<\/h1>[\s\S]*Did you mean \/items\?[\s\S]*href="\/errors\/NOT_FOUND"/);
   t.match(await visitor.get('/items/x'), { status: 404, text: '' });
   const opened = await new PageVisitor(service, { 'sec-fetch-mode': 'navigate' }).get('/items/x');
   t.match(opened, { status: 404, headers: { 'content-type': 'text/html; charset=utf-8' } });
