@@ -32,9 +32,20 @@ const ANY: CodingChoice = { coding: undefined, refusesIdentity: false };
 /** Maximum codings of a header that are read. */
 const MAX_CODINGS = 32;
 
+/** Few clients differ in this header, so that most requests find its meaning here. */
+const choices = new Map<string, CodingChoice>();
+const MAX_CHOICES = 256;
+const MAX_STORED_LENGTH = 256;
+
 /** The coding that Accept-Encoding selects (RFC 9110 section 12.5.3). Without the header: none. */
 export function negotiateCoding(header: string | undefined): CodingChoice {
-  return header === undefined ? ANY : choose(weightsOf(header));
+  if (header === undefined) return ANY;
+  const known = choices.get(header);
+  if (known) return known;
+  const choice = choose(weightsOf(header));
+  if (choices.size >= MAX_CHOICES) choices.clear();
+  if (header.length <= MAX_STORED_LENGTH) choices.set(header, choice);
+  return choice;
 }
 
 function weightsOf(header: string): ReadonlyMap<string, number> {
