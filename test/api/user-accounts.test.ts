@@ -1,11 +1,10 @@
 import { setUserScopes } from '../../src/auth/user-scopes.js';
 import { follow } from '../events/follow.js';
-import { Authenticator } from '../features/issuer/authenticator.js';
-import { authorizationServer, begin, PASSWORD, signIn } from '../features/issuer/authorization-server.js';
-import { optionsOf, tokenOf } from '../features/issuer/passkey-form.js';
+import { Authenticator, optionsOf, tokenOf } from '../features/issuer/authenticator.js';
+import { authorizationServer, begin, signIn } from '../features/issuer/authorization-server.js';
 import { Visitor } from '../features/issuer/visitor.js';
 import { plinth } from '../support/command.js';
-import { makeKey } from '../support/credentials.js';
+import { byToken, makeKey, PASSWORD } from '../support/credentials.js';
 import { testService } from '../support/service.js';
 import t from '../support/test.js';
 import { until } from '../support/until.js';
@@ -65,7 +64,7 @@ t.test('the tokens, sessions and keys of a disabled user end, and do not come ba
   const { access_token: token } = await signIn(server, config);
   const { key: own } = await makeKey(service.db, { subject: user.id, scopes: ['self'] });
   const statuses = async () => [
-    (await service.send('GET', '/whoami', { headers: { authorization: `Bearer ${token}` } })).status,
+    (await service.send('GET', '/whoami', { headers: byToken(token) })).status,
     (await send('GET', '/whoami', undefined, own)).status,
   ];
   t.same(await statuses(), [200, 200]);
@@ -96,7 +95,7 @@ t.test('all that a user has in one process ends when another process disables th
   const authenticator = new Authenticator(issuer);
   const response = authenticator.create(optionsOf(account));
   t.match(
-    (await visitor.submit(account, { ...tokenOf(account), action: 'passkey', response })).text,
+    (await visitor.submit(account, { token: tokenOf(account), action: 'passkey', response })).text,
     'Added',
   );
   const [jwt, opaque] = await Promise.all(
@@ -124,18 +123,13 @@ t.test('all that a user has in one process ends when another process disables th
   );
   const { config } = await first.register();
   const waiting = await begin(first, config);
-  const form = await waiting.visitor.open(String(waiting.url));
+  const form = await waiting.open();
   const headers = { 'x-api-key': operator };
   const body = { disabled: true };
   t.equal((await second.send('PATCH', `/user-accounts/${user.id}`, { headers, body })).status, 200);
   await until('all credentials end', statuses, (seen) => seen.every((status) => status === 401));
   await until('all streams end', () => streams.every((stream) => stream.isOver()));
-  const used = authenticator.get(optionsOf(form), 1, user.id);
-  const byPasskey = await waiting.visitor.submit(form, {
-    ...tokenOf(form),
-    action: 'passkey',
-    response: used,
-  });
+  const byPasskey = await authenticator.signIn(waiting.visitor, form, 1, user.id);
   t.match(byPasskey, { status: 422, text: 'The passkey is not valid here' });
   t.match(await waiting.visitor.submit(byPasskey, right), { status: 422 });
   t.match((await visitor.open('/account')).text, 'to your account', 'the session');
@@ -151,7 +145,7 @@ t.test('the sessions of a user end, with what applications have obtained', async
   });
   const { status, json } = await send('PATCH', path, { sessions: 0 });
   t.match([status, json], [200, { sessions: 0, disabled: false }]);
-  const read = { headers: { authorization: `Bearer ${token}` } };
+  const read = { headers: byToken(token) };
   await until(
     'the token ends',
     async () => (await service.send('GET', '/whoami', read)).status,

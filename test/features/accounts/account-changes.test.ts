@@ -1,9 +1,9 @@
-import { makeKey } from '../../support/credentials.js';
-import { openWithMail } from '../../support/mail-server.js';
+import { byKey, byPassword, makeKey, PASSWORD } from '../../support/credentials.js';
 import t, { type Test } from '../../support/test.js';
 import { until } from '../../support/until.js';
-import { authorizationServer, PASSWORD } from '../issuer/authorization-server.js';
-import { type Page, Visitor } from '../issuer/visitor.js';
+import { serverWithMail } from '../issuer/authorization-server.js';
+import type { Page } from '../issuer/visitor.js';
+import { codeIn, QUICK_MAIL } from './mailing.js';
 
 t.jobs = 3;
 
@@ -12,17 +12,8 @@ const WRONG = { current: 'wrong', action: 'change-address', email: NEXT };
 
 /** A service that sends messages, and a person on its account page. */
 async function start(t: Test) {
-  const { mail, opened: server } = await openWithMail(
-    t,
-    (env) => authorizationServer(t, env, { mailPollMs: 50, mailRetrySeconds: 0, requestsPerAddress: 1000 }),
-    ({ service }) => service,
-  );
-  const visitor = new Visitor(server.issuer);
-  const enter = async (email: string) => {
-    const page = await visitor.open('/account');
-    return visitor.submit(page, { email, password: PASSWORD, action: 'sign-in' });
-  };
-  const page = await enter(server.user.email);
+  const { mail, server } = await serverWithMail(t, {}, QUICK_MAIL);
+  const { visitor, page } = await server.enter();
   const messagesTo = (address: string) => mail.received.filter(({ to }) => to === address);
   /** The path of the link in the first message to an address. */
   const linkTo = async (address: string, path: string): Promise<string> =>
@@ -36,12 +27,11 @@ async function start(t: Test) {
   const requested = (fields: Record<string, string>): Promise<Page> =>
     visitor.submit(page, { current: PASSWORD, ...fields });
   const emailOf = async () => {
-    const [row] = await server.service.db.run('select email from plinth_users where id = $1', [
-      server.user.id,
-    ]);
-    return row?.email;
+    const own = 'select email from plinth_users where id = $1';
+    return (await server.service.db.run(own, [server.user.id]))[0]?.email;
   };
-  return { ...server, mail, visitor, page, enter, messagesTo, linkTo, confirm, requested, emailOf };
+  const changed = (email: string) => requested({ action: 'change-address', email });
+  return { ...server, mail, visitor, page, messagesTo, linkTo, confirm, requested, changed, emailOf };
 }
 
 t.test('another address is confirmed by both', async (t) => {
@@ -49,17 +39,11 @@ t.test('another address is confirmed by both', async (t) => {
     ['ann@example.org', NEXT],
     [NEXT, 'ann@example.org'],
   ]) {
-    const { requested, linkTo, confirm, emailOf, messagesTo, visitor, enter } = await start(t);
+    const { requested, changed, linkTo, confirm, emailOf, messagesTo, visitor } = await start(t);
     t.match(await requested(WRONG), { status: 422, text: /The current password is wrong/ });
-    t.match(await requested({ action: 'change-address', email: 'none' }), {
-      status: 422,
-      text: /The new address/,
-    });
-    t.match(await requested({ action: 'change-address', email: 'Ann@Example.org' }), { status: 422 });
-    t.match(await requested({ action: 'change-address', email: ' Ann.New@Example.org ' }), {
-      status: 200,
-      text: /A message with a link is on its way/,
-    });
+    t.match(await changed('none'), { status: 422, text: /The new address/ });
+    t.match(await changed('Ann@Example.org'), { status: 422 });
+    t.match(await changed(' Ann.New@Example.org '), { status: 200, text: /A message with a link is on its/ });
     const links = [];
     for (const address of order) links.push(await linkTo(address, '/confirm-address'));
     t.match((await visitor.open(links[0]!)).text, NEXT, 'the page names the new address');
@@ -74,7 +58,8 @@ t.test('another address is confirmed by both', async (t) => {
     );
     t.match((await visitor.open('/account')).text, /The address was changed/);
     await visitor.submit(await visitor.open('/account'), { action: 'sign-out' });
-    t.match(await enter(NEXT), { status: 200, text: `Signed in as <strong>${NEXT}` });
+    const again = await visitor.enter(await visitor.open('/account'), { email: NEXT });
+    t.match(again, { status: 200, text: `Signed in as <strong>${NEXT}` });
   }
 });
 
@@ -110,36 +95,28 @@ async function tableOf({ run }: { run: (text: string, args: never[]) => Promise<
 t.test('a person gets a note of a new password', async (t) => {
   const { requested, messagesTo } = await start(t);
   const next = 'another long passphrase of mine';
-  t.match(await requested({ action: 'change-password', password: next }), {
-    status: 200,
-    text: /was changed/,
-  });
+  const change = { action: 'change-password', password: next };
+  t.match(await requested(change), { status: 200, text: /was changed/ });
   await until('the note arrives', () =>
     messagesTo('ann@example.org').some(({ text }) => /Your password for .* was changed/.test(text)),
   );
 });
 
 t.test('codes of an address that changes no account', async (t) => {
-  const { requested, linkTo, confirm, emailOf, addUser, service } = await start(t);
-  await requested({ action: 'change-address', email: 'bob@example.org' });
+  const { changed, linkTo, confirm, emailOf, addUser, service } = await start(t);
+  await changed('bob@example.org');
   const first = await linkTo('ann@example.org', '/confirm-address');
   await addUser('bob@example.org', 'Bob');
   await confirm(first);
   const second = await linkTo('bob@example.org', '/confirm-address');
-  t.match(
-    await confirm(second),
-    { status: 422, text: /Another record has this email/ },
-    'the address of another user',
-  );
+  t.match(await confirm(second), { status: 422, text: /Another record has this email/ });
   t.equal(await emailOf(), 'ann@example.org');
-  t.match(await service.send('POST', '/confirm-address', { body: { code: 'NONE' } }), {
-    status: 403,
-    json: { error: { code: 'CODE_ENDED' } },
-  });
-  await requested({ action: 'change-address', email: NEXT });
+  const none = await service.send('POST', '/confirm-address', { body: { code: 'NONE' } });
+  t.match(none, { status: 403, json: { error: { code: 'CODE_ENDED' } } });
+  await changed(NEXT);
   const next = await linkTo(NEXT, '/confirm-address');
   t.match(await confirm(next), { status: 200, text: /the other address/ });
-  await requested({ action: 'change-address', email: 'ann.third@example.org' });
+  await changed('ann.third@example.org');
   const third = await linkTo('ann.third@example.org', '/confirm-address');
   t.match(await confirm(third), { text: /the other address/ }, 'a request replaces the former one');
   t.equal(await emailOf(), 'ann@example.org');
@@ -150,8 +127,8 @@ t.test('a new password, and the end of the account for an administrator, end the
     'update passwords set version = version + 1 where user_id = $1 returning true',
     'insert into plinth_disabled_users (user_id) values ($1) returning true',
   ]) {
-    const { requested, linkTo, confirm, emailOf, service, user } = await start(t);
-    await requested({ action: 'change-address', email: NEXT });
+    const { requested, changed, linkTo, confirm, emailOf, service, user } = await start(t);
+    await changed(NEXT);
     await requested({ action: 'delete-account' });
     const links = [
       await linkTo('ann@example.org', '/confirm-removal'),
@@ -171,14 +148,9 @@ t.test('a page of another site submits no form', async (t) => {
     ['same-site', 403],
     ['same-origin', 200],
   ] as const) {
+    const form = { body: 'email=a@example.org', type: 'application/x-www-form-urlencoded' };
     const headers = { 'sec-fetch-site': site };
-    const type = 'application/x-www-form-urlencoded';
-    const found = await service.send('POST', '/forgotten-password', {
-      body: 'email=a@example.org',
-      type,
-      headers,
-    });
-    t.equal(found.status, status, site);
+    t.equal((await service.send('POST', '/forgotten-password', { ...form, headers })).status, status, site);
   }
 });
 
@@ -189,10 +161,8 @@ t.test('a person deletes the account', async (t) => {
   const link = await linkTo('ann@example.org', '/confirm-removal');
   t.equal(await emailOf(), 'ann@example.org');
   const code = link.slice(link.indexOf('=') + 1);
-  t.match(await service.send('POST', '/confirm-removal', { body: { code } }), {
-    status: 200,
-    json: { confirmed: 'all' },
-  });
+  const removed = await service.send('POST', '/confirm-removal', { body: { code } });
+  t.match(removed, { status: 200, json: { confirmed: 'all' } });
   t.equal(await emailOf(), undefined);
   const rows = await service.db.run('select from plinth_account_log where user_id = $1', [user.id]);
   t.same(rows, [], 'its log ends with it');
@@ -210,49 +180,37 @@ t.test('a person sees the last changes of the account, and what it contains', as
   t.notMatch(text, /scrypt|hash/);
   const noted = `insert into plinth_account_log (user_id, change) select $1, 'sign-in' from generate_series(1, 80) returning true`;
   await service.db.run(noted, [user.id]);
-  await service.db.run('update passwords set version = version + 1 where user_id = $1 returning true', [
-    user.id,
-  ]);
+  await service.db.run('update passwords set version = version + 1 where user_id = $1', [user.id]);
   const rows = await service.db.run('select from plinth_account_log where user_id = $1', [user.id]);
   t.equal(rows.length, 50, 'the log is bounded');
 });
 
-/** The writes by which users could change their own address. */
-const WRITES: Readonly<
-  Record<string, (id: string) => readonly [method: string, path: string, body: unknown, type?: string]>
-> = {
-  PATCH: (id) => ['PATCH', `/users/${id}`, { email: NEXT }],
-  'PATCH with the password': (id) => ['PATCH', `/users/${id}`, { email: NEXT, current_password: PASSWORD }],
-  'a merge patch': (id) => ['PATCH', `/users/${id}`, { email: NEXT }, 'application/merge-patch+json'],
-  'a JSON Patch': (id) => [
-    'PATCH',
-    `/users/${id}`,
-    [{ op: 'replace', path: '/email', value: NEXT }],
-    'application/json-patch+json',
-  ],
-  PUT: (id) => ['PUT', `/users/${id}`, { email: NEXT, name: 'Ann' }],
-  'the address of another user': (id) => ['PATCH', `/users/${id}`, { email: 'bob@example.org' }],
-  'a batch': (id) => ['POST', '/batch', [{ method: 'PATCH', path: `/users/${id}`, body: { email: NEXT } }]],
-};
+/** Media type and body of the writes by which users could change their own address. */
+const WRITES: readonly [method: string, body: unknown, type?: string][] = [
+  ['PATCH', { email: NEXT }],
+  ['PATCH', { email: NEXT, current_password: PASSWORD }],
+  ['PATCH', { email: NEXT }, 'application/merge-patch+json'],
+  ['PATCH', [{ op: 'replace', path: '/email', value: NEXT }], 'application/json-patch+json'],
+  ['PUT', { email: NEXT, name: 'Ann' }],
+  ['PATCH', { email: 'bob@example.org' }],
+];
 
 t.test('messages alone change the address of a user, and writes of operators', async (t) => {
-  const more = { AUTH: 'bearer,basic,api-key', INSECURE: 'basic' };
-  const { mail, opened } = await openWithMail(
-    t,
-    (env) => authorizationServer(t, { ...env, ...more }, { mailPollMs: 50 }),
-    ({ service }) => service,
-  );
-  const { service, user, addUser } = opened;
+  const env = { AUTH: 'bearer,basic,api-key', INSECURE: 'basic' };
+  const { mail, server } = await serverWithMail(t, env);
+  const { service, user, addUser } = server;
   await addUser('bob@example.org', 'Bob');
-  const own = { authorization: `Basic ${Buffer.from(`${user.email}:${PASSWORD}`).toString('base64')}` };
-  const key = { 'x-api-key': (await makeKey(service.db, { subject: user.id, scopes: ['self'] })).key };
-  for (const [way, write] of Object.entries(WRITES))
-    for (const credential of [own, key]) {
-      const [method, path, body, type = 'application/json'] = write(user.id);
-      const headers = { ...credential, 'content-type': type };
-      const { status, json } = await service.send(method, path, { body, headers });
-      t.match([status, JSON.stringify(json)], [403, /ADDRESS_UNCONFIRMED/], way);
-    }
+  const own = byPassword(user.email);
+  const key = byKey((await makeKey(service.db, { subject: user.id, scopes: ['self'] })).key);
+  const path = `/users/${user.id}`;
+  for (const headers of [own, key]) {
+    const batch = { body: [{ method: 'PATCH', path, body: { email: NEXT } }], headers };
+    const refused = [await service.send('POST', '/batch', batch)];
+    for (const [method, body, type = 'application/json'] of WRITES)
+      refused.push(await service.send(method, path, { body: JSON.stringify(body), type, headers }));
+    for (const [at, { status, text }] of refused.entries())
+      t.match([status, text], [403, /ADDRESS_UNCONFIRMED/], `${at}`);
+  }
   const named = { name: 'Ann B', email: user.email };
   t.equal((await service.send('PATCH', `/users/${user.id}`, { body: named, headers: own })).status, 200);
   const ways = (body: object) => service.send('POST', '/account/ways', { body, headers: key });
@@ -260,19 +218,10 @@ t.test('messages alone change the address of a user, and writes of operators', a
   t.match((await ways(wish)).json.error.code, 'CURRENT_PASSWORD_REQUIRED');
   t.equal((await ways({ ...wish, email: user.email, current_password: PASSWORD })).status, 400);
   t.equal((await ways({ ...wish, current_password: PASSWORD })).status, 200);
-  const codeFor = (address: string) =>
-    until(
-      'the code arrives',
-      () =>
-        mail.received.flatMap(({ to, text }) =>
-          to === address ? (/confirm-address\?code=([0-9A-Z-]+)/.exec(text)?.[1] ?? []) : [],
-        )[0],
-    );
   for (const address of [wish.email, user.email]) {
-    const confirmed = await service.send('POST', '/confirm-address', {
-      body: { code: await codeFor(address) },
-    });
-    t.equal(confirmed.status, 200, address);
+    const sent = () => mail.received.find(({ to, text }) => to === address && /confirm-address/.test(text));
+    const code = codeIn((await until('the code arrives', sent)).text);
+    t.equal((await service.send('POST', '/confirm-address', { body: { code } })).status, 200, address);
   }
   const { json: present } = await service.send('GET', `/users/${user.id}`, { headers: key });
   t.equal(present.email, wish.email, 'an application changes the address by messages');

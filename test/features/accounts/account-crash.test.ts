@@ -1,4 +1,5 @@
 import { declare } from '../../support/collections.js';
+import { byPassword, PASSWORD } from '../../support/credentials.js';
 import { mailServer } from '../../support/mail-server.js';
 import { declarationsUnder } from '../../support/page-commands.js';
 import { replacing, startProcess, WITH_CONSTANTS } from '../../support/process.js';
@@ -6,16 +7,13 @@ import { type ServiceResponse, send, undeclaredDatabase } from '../../support/se
 import { openSql } from '../../support/sql.js';
 import t, { type Test } from '../../support/test.js';
 import { until } from '../../support/until.js';
+import { ANN, CODE, codeIn, mailBy } from './mailing.js';
 
 t.jobs = 2;
 
 const RECIPES = 'docs/recipes.md';
 const FILES = { ...declarationsUnder(RECIPES, 'Begin'), ...declarationsUnder(RECIPES, 'Teams with roles') };
-const PASSWORD = 'correct horse battery staple';
 const NEXT = 'another long passphrase of mine';
-const ANN = 'ann@example.org';
-
-const CODE = /[0-9A-Z]{4}(?:-[0-9A-Z]{4}){3}/;
 
 /** A service in a process of its own, which can be killed in the statement that first waits for a table. */
 async function crashing(t: Test) {
@@ -26,13 +24,8 @@ async function crashing(t: Test) {
   const env = {
     COLLECTIONS: declare(t, FILES),
     DATABASE_URL: databaseUrl,
-    AUTH: 'basic',
-    INSECURE: 'basic',
-    SMTP_URL: mail.url,
-    MAIL_FROM: 'a@example.org',
-    PUBLIC_URL: 'https://api.example.org',
-    SIGN_UP: 'open',
-    SIGN_UP_SCOPES: 'memberships:read',
+    ...{ AUTH: 'basic', INSECURE: 'basic', SIGN_UP: 'open', SIGN_UP_SCOPES: 'memberships:read' },
+    ...mailBy(mail),
     ...replacing({ mailPollMs: 50, mailRetrySeconds: 3600 }),
   };
   const start = async () => {
@@ -67,9 +60,7 @@ async function crashing(t: Test) {
   const call = (method: string, path: string, body?: object, password?: string, email = ANN) =>
     send(running.url, method, path, {
       ...(body && { body }),
-      headers: password
-        ? { authorization: `Basic ${Buffer.from(`${email}:${password}`).toString('base64')}` }
-        : {},
+      headers: password ? byPassword(email, password) : {},
     });
   const messagesTo = (address: string) => mail.received.filter(({ to }) => to === address);
   /** The code of the last message of a request to an address. */
@@ -80,21 +71,11 @@ async function crashing(t: Test) {
     // The note of the change before may arrive meanwhile.
     const isCode = ({ text }: { text: string }) => CODE.test(text);
     const message = () => messagesTo(address).slice(before).find(isCode);
-    return CODE.exec((await until('the message arrives', message)).text)![0];
+    return codeIn((await until('the message arrives', message)).text);
   };
   const sendAgain = () => sql`update plinth_mail set next_at = now()`;
-  return {
-    sql,
-    mail,
-    call,
-    killedAt,
-    kill,
-    blocked,
-    codeTo,
-    messagesTo,
-    sendAgain,
-    restart: async () => (running = await start()),
-  };
+  const restart = async () => (running = await start());
+  return { sql, call, killedAt, kill, blocked, codeTo, messagesTo, sendAgain, restart };
 }
 
 type Crashing = Awaited<ReturnType<typeof crashing>>;

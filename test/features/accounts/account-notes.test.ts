@@ -1,44 +1,28 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { plinth } from '../../support/command.js';
-import { makeKey } from '../../support/credentials.js';
+import { byKey, makeKey } from '../../support/credentials.js';
 import { folderOf } from '../../support/folder.js';
-import { type MailServer, openWithMail, untilSent } from '../../support/mail-server.js';
-import { type ServiceResponse, type TestService, testService } from '../../support/service.js';
+import { untilSent } from '../../support/mail-server.js';
+import type { ServiceResponse } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
 import { PageVisitor } from '../pages/visitor.js';
+import { ANN, mailing } from './mailing.js';
 
 t.jobs = 3;
 
-const PASSWORD = 'correct horse battery staple';
-const ANN = 'ann@example.org';
 const NEXT = 'ann.new@example.org';
 
-interface World {
-  readonly service: TestService;
-  readonly mail: MailServer;
-  readonly id: string;
-  readonly send: (method: string, path: string, body: unknown, type?: string) => Promise<ServiceResponse>;
-}
+type World = Awaited<ReturnType<typeof start>>;
 
-/** A service that sends messages, with a user. */
-async function start(t: Test, env: Record<string, string> = { AUTH: 'api-key' }): Promise<World> {
-  const { mail, opened: service } = await openWithMail(
-    t,
-    (settings) =>
-      testService(
-        t,
-        { ...settings, PUBLIC_URL: 'https://api.example.org', ...env },
-        { mailPollMs: 50, mailRetrySeconds: 0 },
-      ),
-    (service) => service,
-  );
+/** A service that sends messages, with a user and the requests of an operator. */
+async function start(t: Test, env: Record<string, string> = { AUTH: 'api-key' }) {
+  const { service, mail, id } = await mailing(t, env);
   const { key } = await makeKey(service.db, { subject: 'operator', scopes: ['admin'] });
-  const headers = env.AUTH === 'none' ? {} : { 'x-api-key': key };
-  const send: World['send'] = (method, path, body, type = 'application/json') =>
+  const headers = env.AUTH === 'none' ? {} : byKey(key);
+  const send = (method: string, path: string, body: unknown, type = 'application/json') =>
     service.send(method, path, { body: JSON.stringify(body), type, headers });
-  const { json } = await send('POST', '/users', { email: ANN, name: 'Ann', password: PASSWORD });
-  return { service, mail, id: json.id as string, send };
+  return { service, mail, id, send };
 }
 
 /** The subjects and recipients of all messages, when nothing waits any more. */
@@ -49,17 +33,12 @@ async function notes({ service, mail }: World): Promise<string[]> {
 
 const MOVED = [`${ANN}: Your account for api.example.org has another address`];
 
+const OPERATIONS = [{ op: 'replace', path: '/email', value: NEXT }];
 const WAYS: Readonly<Record<string, (world: World) => Promise<ServiceResponse>>> = {
   PATCH: ({ send, id }) => send('PATCH', `/users/${id}`, { email: NEXT }),
   'a merge patch': ({ send, id }) =>
     send('PATCH', `/users/${id}`, { email: NEXT }, 'application/merge-patch+json'),
-  'a JSON Patch': ({ send, id }) =>
-    send(
-      'PATCH',
-      `/users/${id}`,
-      [{ op: 'replace', path: '/email', value: NEXT }],
-      'application/json-patch+json',
-    ),
+  'a JSON Patch': ({ send, id }) => send('PATCH', `/users/${id}`, OPERATIONS, 'application/json-patch+json'),
   PUT: ({ send, id }) => send('PUT', `/users/${id}`, { email: NEXT, name: 'Ann' }),
   'a batch': ({ send, id }) =>
     send('POST', '/batch', [{ method: 'PATCH', path: `/users/${id}`, body: { email: NEXT } }]),

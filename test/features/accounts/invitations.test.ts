@@ -1,106 +1,75 @@
+import { setUserScopes } from '../../../src/auth/user-scopes.js';
+import { type Call, callsWith } from '../../support/callers.js';
 import { noBrowser, openPage } from '../../support/chromium.js';
 import { declare } from '../../support/collections.js';
-import { makeKey } from '../../support/credentials.js';
+import { byKey, byPassword, makeKey, makeUser, PASSWORD } from '../../support/credentials.js';
+import { valuesOf } from '../../support/fields.js';
 import { folderOf } from '../../support/folder.js';
-import { type MailServer, openWithMail } from '../../support/mail-server.js';
 import { checkPage } from '../../support/page-checks.js';
 import { declarationsUnder } from '../../support/page-commands.js';
-import { type ServiceResponse, type TestService, testService, UNDECLARED } from '../../support/service.js';
+import { testService, UNDECLARED } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
 import { notInDefault } from '../../support/thorough.js';
 import { until } from '../../support/until.js';
-import { authorizationServer, PASSWORD } from '../issuer/authorization-server.js';
+import { serverWithMail } from '../issuer/authorization-server.js';
+import { ANN, codeIn, mailing, rowsOf } from './mailing.js';
 
 t.jobs = 3;
 
 const RECIPES = 'docs/recipes.md';
 const ZOE = 'zoe@example.org';
 
-type Call = (method: string, path: string, body?: object, headers?: object) => Promise<ServiceResponse>;
-
-interface Person {
-  readonly id: string;
-  readonly email: string;
-  readonly call: Call;
-}
-
-interface World {
-  readonly service: TestService;
-  readonly mail: MailServer;
-  readonly person: (name: string, ...scopes: string[]) => Promise<Person>;
-  readonly key: (subject: string, scopes: string[]) => Promise<Call>;
-  readonly stranger: Call;
-  /** Ann owns a team, Bob is a member of it. */
-  readonly ann: Person;
-  readonly bob: Person;
-  readonly team: string;
-  readonly invite: (by: { readonly call: Call }, create?: object, email?: string) => Promise<ServiceResponse>;
-  /** The code in a message, by its place among all. */
-  readonly code: (at: number) => Promise<string>;
-  readonly accept: (by: Call, code: string, user?: object) => Promise<ServiceResponse>;
-  readonly members: () => Promise<number>;
-}
-
-const codeIn = (text: string) => /[0-9A-Z]{4}(?:-[0-9A-Z]{4}){3}/.exec(text)![0];
+type Person = Awaited<ReturnType<Started['person']>>;
+type Started = Awaited<ReturnType<typeof start>>;
 
 const FILES = { ...declarationsUnder(RECIPES, 'Begin'), ...declarationsUnder(RECIPES, 'Teams with roles') };
 
-/** The service of the recipe for teams, which sends messages. */
-async function start(t: Test, env: Record<string, string> = {}, files: object = FILES): Promise<World> {
-  const settings = {
+/** The service of the recipe for teams, which sends messages. Ann owns a team, Bob is a member of it. */
+async function start(t: Test, env: Record<string, string> = {}, files: object = FILES) {
+  const world = await mailing(t, {
+    COLLECTIONS: declare(t, { ...files }),
+    DATABASE_URL: UNDECLARED,
     AUTH: 'basic,api-key',
-    INSECURE: 'basic',
-    AUTH_FAILURES: '0',
-    PUBLIC_URL: 'https://api.example.org',
+    ...env,
+  });
+  const { service, mail, code } = world;
+  const as = (headers: Record<string, string>) => callsWith(service, headers);
+  const person = async (name: string, ...scopes: string[]) => {
+    const { id, email } = await makeUser(service, `${name}@example.org`, { name, password: PASSWORD });
+    if (scopes.length > 0) await setUserScopes(service.db, id, scopes);
+    return { id, email, call: as(byPassword(email)) };
   };
-  const { mail, opened: service } = await openWithMail(
-    t,
-    (of) =>
-      testService(
-        t,
-        { COLLECTIONS: declare(t, { ...files }), DATABASE_URL: UNDECLARED, ...settings, ...of, ...env },
-        { mailPollMs: 50, mailRetrySeconds: 0, requestsPerAddress: 1000 },
-      ),
-    (service) => service,
-  );
-  const as =
-    (headers: object): Call =>
-    (method, path, body, more = {}) =>
-      service.send(method, path, { ...(body && { body }), headers: { ...headers, ...more } });
-  const users = service.collections.find(({ resource }) => resource.hasPasswords)!;
-  const basic = (email: string) =>
-    as({ authorization: `Basic ${Buffer.from(`${email}:${PASSWORD}`).toString('base64')}` });
-  const person: World['person'] = async (name, ...scopes) => {
-    const email = `${name}@example.org`;
-    const { id } = await users.create(users.check({ email, name, password: PASSWORD }));
-    if (scopes.length > 0)
-      await service.db.run('insert into user_scopes values ($1::uuid, $2::text::text[])', [
-        id,
-        `{${scopes.join()}}`,
-      ]);
-    return { id, email, call: basic(email) };
-  };
-  const key: World['key'] = async (subject, scopes) =>
-    as({ 'x-api-key': (await makeKey(service.db, { subject, scopes })).key });
-  const [ann, bob] = [await person('ann'), await person('bob')];
+  const key = async (subject: string, scopes: string[]) =>
+    as(byKey((await makeKey(service.db, { subject, scopes })).key));
+  const ann = { id: world.id, email: ANN, call: as(byPassword(ANN)) };
+  const bob = await person('bob');
   const team = (await ann.call('POST', '/teams', { name: 'Roof' })).json.id as string;
-  const join = ({ id }: Person, role: string) =>
+  const join = ({ id }: { readonly id: string }, role: string) =>
     ann.call('POST', '/memberships', { teamId: team, userId: id, role });
   t.equal((await join(ann, 'owner')).status, 201);
   t.equal((await join(bob, 'member')).status, 201);
+  /** Another team of Ann. */
+  const owned = async (name: string): Promise<string> => {
+    const { id } = (await ann.call('POST', '/teams', { name })).json;
+    await ann.call('POST', '/memberships', { teamId: id, userId: ann.id, role: 'owner' });
+    return id;
+  };
   return {
-    ...{ service, mail, person, key, ann, bob, team },
+    ...{ service, mail, person, key, ann, bob, team, join, owned, code },
     stranger: as({}),
-    invite: (by, create = { memberships: { teamId: team, role: 'member' } }, email = ZOE) =>
+    invite: (by: { readonly call: Call }, create: object = member(team), email = ZOE) =>
       by.call('POST', '/invitations', { email, create }),
-    code: async (at) => codeIn((await until('the message arrives', () => mail.received[at])).text),
-    accept: (by, code, user) => by('POST', '/invitations/accept', { code, ...(user && { user }) }),
+    accept: (by: Call, code: string, user?: object) =>
+      by('POST', '/invitations/accept', { code, ...(user && { user }) }),
     members: async () => (await ann.call('GET', `/teams/${team}/memberships?page=1`)).json.meta.total,
   };
 }
 
+const member = (teamId: string, role = 'member') => ({ memberships: { teamId, role } });
+
 const FOLDED = 'Ann Bcc: x@evil.example B (ann@example.org)';
 
+const ENDED = { status: 403, json: { error: { code: 'CODE_ENDED' } } };
 const NEW = { name: 'Zoe', password: PASSWORD };
 
 t.test('a person without an account accepts, and is a member', async (t) => {
@@ -113,31 +82,21 @@ t.test('a person without an account accepts, and is a member', async (t) => {
   const [first, message] = [await code(0), mail.received[0]!];
   t.equal(message.to, ZOE);
   t.match(message.text, `https://api.example.org/accept-invitation?code=${first}`);
-  t.match(message.text, 'ann (ann@example.org) invites you to api.example.org: Roof, member.');
-  const page = await service.send('GET', `/accept-invitation?code=${first}`, {
-    headers: { 'accept-language': 'de' },
-  });
-  t.match(page.text, 'ann (ann@example.org) lädt Sie ein: Roof, member');
+  t.match(message.text, 'Ann (ann@example.org) invites you to api.example.org: Roof, member.');
+  const german = { headers: { 'accept-language': 'de' } };
+  const page = await service.send('GET', `/accept-invitation?code=${first}`, german);
+  t.match(page.text, 'Ann (ann@example.org) lädt Sie ein: Roof, member');
   t.equal(await members(), 2, 'nothing exists before');
   const accepted = await accept(stranger, first, NEW);
   t.equal(accepted.status, 200, accepted.text);
   const { user: id, created } = accepted.json as { user: string; created: Record<string, string> };
-  t.match((await ann.call('GET', `/memberships/${created.memberships}`)).json, {
-    userId: id,
-    teamId: team,
-    role: 'member',
-  });
-  const zoe = `Basic ${Buffer.from(`${ZOE}:${PASSWORD}`).toString('base64')}`;
-  t.equal((await stranger('GET', `/teams/${team}`, undefined, { authorization: zoe })).status, 200);
-  t.match(
-    await accept(stranger, first, NEW),
-    { status: 403, json: { error: { code: 'CODE_ENDED' } } },
-    'once',
-  );
+  const shown = (await ann.call('GET', `/memberships/${created.memberships}`)).json;
+  t.match(shown, { userId: id, teamId: team, role: 'member' });
+  t.equal((await stranger('GET', `/teams/${team}`, undefined, byPassword(ZOE))).status, 200);
+  t.match(await accept(stranger, first, NEW), ENDED, 'once');
   t.match((await ann.call('GET', `/invitations/${made.json.id}`)).json, { status: 'accepted', _version: 2 });
-  const events = await service.db.run('select actor from events where type = $1 order by seq', [
-    'memberships.created',
-  ]);
+  const creations = "select actor from events where type = 'memberships.created' order by seq";
+  const events = await service.db.run(creations, []);
   t.equal(events.at(-1)!.actor, ann.id, 'the inviter is the actor');
 });
 
@@ -177,102 +136,27 @@ t.test('a user accepts with a credential, another user does not', async (t) => {
   t.equal(await members(), 3);
 });
 
+const GUEST = { teamId: ':team', role: 'guest' };
+
 /** Invitations by Ann, if `by` does not name another caller. `:team`, `:other` and `:none` are ids. */
-const INVITED: readonly [
-  says: string,
-  create: object,
-  status: number,
-  code: string,
-  path?: string | undefined,
-  by?: string,
-][] = [
-  ['an owner', { memberships: { teamId: ':team', role: 'guest' } }, 201, ''],
-  [
-    'members that no field has',
-    { memberships: { teamId: ':team', role: 'guest', note: 'x', _x: 1, constructor: 1 } },
-    201,
-    '',
-  ],
-  ['a member', { memberships: { teamId: ':team', role: 'guest' } }, 403, 'ACCESS_DENIED', undefined, 'bob'],
-  [
-    'the operator',
-    { memberships: { teamId: ':team', role: 'guest' } },
-    403,
-    'INVITER_UNKNOWN',
-    undefined,
-    'operator',
-  ],
-  ['a user with admin', { memberships: { teamId: ':other', role: 'owner' } }, 201, '', undefined, 'root'],
-  [
-    'admin that the user has not',
-    { memberships: { teamId: ':other', role: 'owner' } },
-    422,
-    'TEAM_NOT_FOUND',
-    undefined,
-    'sudo',
-  ],
-  [
-    'a key without the scope self',
-    { memberships: { teamId: ':team', role: 'guest' } },
-    403,
-    'INSUFFICIENT_SCOPE',
-    undefined,
-    'weak',
-  ],
-  [
-    'no credential',
-    { memberships: { teamId: ':team', role: 'guest' } },
-    401,
-    'UNAUTHORIZED',
-    undefined,
-    'stranger',
-  ],
-  [
-    'a team of others',
-    { memberships: { teamId: ':other', role: 'guest' } },
-    422,
-    'TEAM_NOT_FOUND',
-    '/create/memberships/teamId',
-  ],
-  [
-    'no team',
-    { memberships: { teamId: ':none', role: 'guest' } },
-    422,
-    'TEAM_NOT_FOUND',
-    '/create/memberships/teamId',
-  ],
-  [
-    'no team, to admin',
-    { memberships: { teamId: ':none', role: 'guest' } },
-    422,
-    'TEAM_NOT_FOUND',
-    '/create/memberships/teamId',
-    'root',
-  ],
-  ['no role', { memberships: { teamId: ':team' } }, 400, 'VALIDATION_ERROR', '/create/memberships/role'],
-  [
-    'another role',
-    { memberships: { teamId: ':team', role: 'king' } },
-    400,
-    'VALIDATION_ERROR',
-    '/create/memberships/role',
-  ],
-  [
-    'a user',
-    { memberships: { teamId: ':team', role: 'guest', userId: ':none' } },
-    400,
-    'VALIDATION_ERROR',
-    '/create/memberships/userId',
-  ],
-  ['a collection without invitations', { teams: { name: 'Wall' } }, 400, 'VALIDATION_ERROR', '/create/teams'],
-  ['nothing', {}, 400, 'VALIDATION_ERROR', '/create'],
-  [
-    'too much',
-    { memberships: { teamId: ':team', role: 'guest', more: 'x'.repeat(9000) } },
-    400,
-    'VALIDATION_ERROR',
-    '/create',
-  ],
+const INVITED: readonly [says: string, create: object, refusal?: string, path?: string, by?: string][] = [
+  ['an owner', member(':team', 'guest')],
+  ['members that no field has', { memberships: { ...GUEST, note: 'x', _x: 1, constructor: 1 } }],
+  ['a member', { memberships: GUEST }, '403 ACCESS_DENIED', '', 'bob'],
+  ['the operator', { memberships: GUEST }, '403 INVITER_UNKNOWN', '', 'operator'],
+  ['a user with admin', member(':other', 'owner'), '', '', 'root'],
+  ['admin that the user has not', member(':other', 'owner'), '422 TEAM_NOT_FOUND', '', 'sudo'],
+  ['a key without the scope self', { memberships: GUEST }, '403 INSUFFICIENT_SCOPE', '', 'weak'],
+  ['no credential', { memberships: GUEST }, '401 UNAUTHORIZED', '', 'stranger'],
+  ['a team of others', member(':other', 'guest'), '422 TEAM_NOT_FOUND', '/memberships/teamId'],
+  ['no team', member(':none', 'guest'), '422 TEAM_NOT_FOUND', '/memberships/teamId'],
+  ['no team, to admin', member(':none', 'guest'), '422 TEAM_NOT_FOUND', '/memberships/teamId', 'root'],
+  ['no role', { memberships: { teamId: ':team' } }, '400 VALIDATION_ERROR', '/memberships/role'],
+  ['another role', member(':team', 'king'), '400 VALIDATION_ERROR', '/memberships/role'],
+  ['a user', { memberships: { ...GUEST, userId: ':none' } }, '400 VALIDATION_ERROR', '/memberships/userId'],
+  ['a collection without invitations', { teams: { name: 'Wall' } }, '400 VALIDATION_ERROR', '/teams'],
+  ['nothing', {}, '400 VALIDATION_ERROR'],
+  ['too much', { memberships: { ...GUEST, more: 'x'.repeat(9000) } }, '400 VALIDATION_ERROR'],
 ];
 
 t.test('who may invite for what', async (t) => {
@@ -292,13 +176,12 @@ t.test('who may invite for what', async (t) => {
     weak: await key(ann.id, ['items:read']),
     operator: await key('operator', ['admin']),
   };
-  for (const [says, create, status, code, path, by = 'ann'] of INVITED) {
+  for (const [says, create, refusal = '', path = '', by = 'ann'] of INVITED) {
     const named = JSON.parse(JSON.stringify(create).replaceAll(/:\w+(?=")/g, (name) => ids[name]!));
-    const reply = await world.invite({ call: callers[by]! }, named);
-    t.equal(reply.status, status, `${says}: ${reply.text}`);
-    t.equal(reply.json.error?.code ?? '', code, says);
-    const { details } = reply.json.error ?? {};
-    if (path !== undefined) t.equal([details].flat()[0].path, path, says);
+    const { status, json, text } = await world.invite({ call: callers[by]! }, named);
+    t.equal(status === 201 ? '' : `${status} ${json.error.code}`, refusal, `${says}: ${text}`);
+    const [detail] = [json.error?.details].flat();
+    if (status === 400 || path !== '') t.equal(detail.path, `/create${path}`, says);
   }
   t.equal((await world.invite(ann, undefined, 'no address')).json.error.details[0].path, '/email');
   const titles = await service.db.run('select title from plinth_invitations', []);
@@ -327,15 +210,15 @@ const LIST_OF_TEAMS = {
 };
 
 t.test('an invitation with a list of records changes no read of others', async (t) => {
-  const { ann, bob, team, key, invite, service } = await start(t, {}, { ...FILES, ...LIST_OF_TEAMS });
+  const files = { ...FILES, ...LIST_OF_TEAMS };
+  const { ann, bob, team, key, invite, owned, service } = await start(t, {}, files);
   // An invitation by a password runs in a transaction of its own; requests with keys share statements.
   const [inviter, reader] = [await key(ann.id, ['self']), await key(bob.id, ['self'])];
   const own: string[] = [team];
   for (const name of ['Wall', 'Cellar', 'Attic']) {
-    const { id } = (await ann.call('POST', '/teams', { name })).json;
-    await ann.call('POST', '/memberships', { teamId: id, userId: ann.id, role: 'owner' });
+    const id = await owned(name);
     await ann.call('POST', '/memberships', { teamId: id, userId: bob.id, role: 'guest' });
-    own.push(id as string);
+    own.push(id);
   }
   let isEnded = false;
   const reading = own.flatMap((id) =>
@@ -352,10 +235,7 @@ t.test('an invitation with a list of records changes no read of others', async (
   isEnded = true;
   await Promise.all(reading);
   const titles = await service.db.run('select distinct title from plinth_invitations order by 1', []);
-  t.same(
-    titles.map(({ title }) => title),
-    ['Wall', 'roster'],
-  );
+  t.same(valuesOf(titles, 'title'), ['Wall', 'roster']);
 });
 
 t.test('an inviter sees and withdraws its own invitations, an operator all', async (t) => {
@@ -371,11 +251,11 @@ t.test('an inviter sees and withdraws its own invitations, an operator all', asy
   t.match((await operator('GET', `/invitations/${id}`)).json, { status: 'open' });
   t.equal((await ann.call('DELETE', `/invitations/${id}`, undefined, { 'if-match': '"1"' })).status, 204);
   t.match((await ann.call('GET', `/invitations/${id}`)).json, { status: 'withdrawn' });
-  t.match(await accept(stranger, first, NEW), { status: 403, json: { error: { code: 'CODE_ENDED' } } });
+  t.match(await accept(stranger, first, NEW), ENDED);
 });
 
 /** Changes that end or stop an invitation after its message was sent. */
-const LATER: readonly [says: string, change: (world: World) => Promise<unknown>, code: string][] = [
+const LATER: readonly [says: string, change: (world: Started) => Promise<unknown>, code: string][] = [
   [
     'it has expired',
     ({ service }) =>
@@ -393,7 +273,7 @@ const LATER: readonly [says: string, change: (world: World) => Promise<unknown>,
   ['the team is deleted', ({ ann, team }) => ann.call('DELETE', `/teams/${team}`), 'INVITATION_REFUSED'],
 ];
 
-async function demote({ key, ann }: World): Promise<void> {
+async function demote({ key, ann }: Started): Promise<void> {
   const operator = await key('operator', ['admin']);
   const { data } = (await operator('GET', `/memberships?page=1&filter[userId]=${ann.id}`)).json;
   t.equal((await operator('PATCH', `/memberships/${data[0].id}`, { role: 'member' })).status, 200);
@@ -407,24 +287,18 @@ for (const [says, change, expected] of LATER)
     await change(world);
     const reply = await world.accept(world.stranger, first, NEW);
     t.match(reply, { status: 403, json: { error: { code: expected } } }, reply.text);
-    const { db } = world.service;
-    t.equal(
-      (await db.run('select from plinth_users where email = $1', [ZOE])).length,
-      0,
-      'no half acceptance',
-    );
+    const added = await world.service.db.run('select from plinth_users where email = $1', [ZOE]);
+    t.same(added, [], 'no half acceptance');
   });
 
 t.test('a conflict leaves the invitation open', async (t) => {
-  const { ann, person, team, invite, code, accept, service } = await start(t);
+  const { ann, person, join, invite, code, accept, service } = await start(t);
   const zoe = await person('zoe');
   await invite(ann);
   const first = await code(0);
-  const body = { teamId: team, userId: zoe.id, role: 'guest' };
-  await ann.call('POST', '/memberships', body);
+  await join(zoe, 'guest');
   t.match(await accept(zoe.call, first), { status: 409, json: { error: { code: 'DUPLICATE' } } });
-  const rows = await service.db.run('select from plinth_invitations where outcome is null', []);
-  t.equal(rows.length, 1);
+  t.equal(await rowsOf(service, 'plinth_invitations where outcome is null'), 1);
 });
 
 /** Fields whose columns have names that the functions of triggers could mean otherwise. */
@@ -446,7 +320,7 @@ const MOVABLE = {
 };
 
 /** Ways in which a person who was added without the invitation loses what it is for. */
-const REMOVALS: Readonly<Record<string, (world: World, zoe: Person, id: string) => Promise<unknown>>> = {
+const REMOVALS: Readonly<Record<string, (world: Started, zoe: Person, id: string) => Promise<unknown>>> = {
   'the membership is deleted': ({ ann }, _, id) => ann.call('DELETE', `/memberships/${id}`),
   'a batch deletes it': ({ ann }, _, id) =>
     ann.call('POST', '/batch', [{ method: 'DELETE', path: `/memberships/${id}` }]),
@@ -467,17 +341,13 @@ const REMOVALS: Readonly<Record<string, (world: World, zoe: Person, id: string) 
 for (const [says, remove] of Object.entries(REMOVALS))
   t.test(`a person who was added in another way does not return by the invitation: ${says}`, async (t) => {
     const world = await start(t, {}, MOVABLE);
-    const { ann, person, team, invite, code, accept, service, stranger } = world;
+    const { ann, person, join, owned, invite, code, accept, service, stranger } = world;
     const zoe = await person('zoe');
     const made = (await invite(ann)).json.id;
-    const other = (await ann.call('POST', '/teams', { name: 'Wall' })).json.id;
-    await ann.call('POST', '/memberships', { teamId: other, userId: ann.id, role: 'owner' });
-    await invite(ann, { memberships: { teamId: other, role: 'guest' } });
+    await invite(ann, member(await owned('Wall'), 'guest'));
     const [first] = [await code(0), await code(1)];
-    const body = { teamId: team, userId: zoe.id, role: 'guest' };
-    const { id } = (await ann.call('POST', '/memberships', body)).json;
-    const isOpen = async () =>
-      (await service.db.run('select id from plinth_invitations where outcome is null', [])).length;
+    const { id } = (await join(zoe, 'guest')).json;
+    const isOpen = () => rowsOf(service, 'plinth_invitations where outcome is null');
     t.equal((await ann.call('PATCH', `/memberships/${id}`, { role: 'member' })).status, 200);
     t.equal(await isOpen(), 2, 'a change of the role ends none');
     await remove(world, zoe, id);
@@ -488,20 +358,17 @@ for (const [says, remove] of Object.entries(REMOVALS))
   });
 
 t.test('a removed member cannot return by any link to the same team', async (t) => {
-  const { ann, person, team, invite, code, accept } = await start(t);
+  const { ann, person, team, owned, invite, code, accept } = await start(t);
   const zoe = await person('zoe');
   await invite(ann);
-  await code(0);
-  await invite(ann, { memberships: { teamId: team, role: 'guest' } });
-  await code(1);
-  const other = (await ann.call('POST', '/teams', { name: 'Wall' })).json.id;
-  await ann.call('POST', '/memberships', { teamId: other, userId: ann.id, role: 'owner' });
-  await invite(ann, { memberships: { teamId: other, role: 'guest' } });
-  const [first, second, third] = [await code(0), await code(1), await code(2)];
+  const first = await code(0);
+  await invite(ann, member(team, 'guest'));
+  const second = await code(1);
+  await invite(ann, member(await owned('Wall'), 'guest'));
+  const third = await code(2);
   const { created } = (await accept(zoe.call, first)).json;
   await ann.call('DELETE', `/memberships/${created.memberships}`);
-  for (const each of [first, second])
-    t.match(await accept(zoe.call, each), { status: 403, json: { error: { code: 'CODE_ENDED' } } });
+  for (const each of [first, second]) t.match(await accept(zoe.call, each), ENDED);
   t.equal((await accept(zoe.call, third)).status, 200, 'another team');
 });
 
@@ -518,16 +385,14 @@ t.test('a password and fields that are refused leave the invitation open', async
   const { ann, invite, code, accept, stranger } = await start(t);
   await invite(ann);
   const first = await code(0);
+  const invalid = { status: 400, json: { error: { code: 'VALIDATION_ERROR' } } };
   for (const user of [
     { name: 'Zoe' },
     { name: 'Zoe', password: 'password1' },
     { ...NEW, email: 'a@example.org', age: 'x' },
     {},
   ])
-    t.match(await accept(stranger, first, user), {
-      status: 400,
-      json: { error: { code: 'VALIDATION_ERROR' } },
-    });
+    t.match(await accept(stranger, first, user), invalid);
   t.equal((await accept(stranger, first, NEW)).status, 200);
 });
 
@@ -553,7 +418,8 @@ t.test('with SIGN_UP=invited, people with an invitation sign up', async (t) => {
   const own = { can: 'create', where: { id: '$caller' }, fields: ['email', 'name', 'password'] };
   users['x-collection'].access.push(own);
   const files = { ...FILES, 'users.json': users };
-  const { ann, stranger, invite, code, mail, accept } = await start(t, { SIGN_UP: 'invited' }, files);
+  const world = await start(t, { SIGN_UP: 'invited' }, files);
+  const { ann, stranger, invite, code, mail, accept, service } = world;
   await invite(ann);
   const invitation = await code(0);
   for (const email of ['eve@example.org', ZOE])
@@ -561,16 +427,14 @@ t.test('with SIGN_UP=invited, people with an invitation sign up', async (t) => {
   const link = await code(1);
   t.equal(mail.received[1]!.to, ZOE);
   t.equal((await stranger('POST', '/sign-up', { code: link, ...NEW })).status, 201);
-  const zoe = `Basic ${Buffer.from(`${ZOE}:${PASSWORD}`).toString('base64')}`;
-  const as: Call = (method, path, body) => stranger(method, path, body, { authorization: zoe });
-  t.equal((await accept(as, invitation)).status, 200);
+  t.equal((await accept(callsWith(service, byPassword(ZOE)), invitation)).status, 200);
 });
 
 t.test('an invitation ends with the collection of its records', async (t) => {
   const { ann, invite, service } = await start(t);
   await invite(ann);
   await service.db.run("update collections set name = 'seats' where name = 'memberships'", []);
-  t.equal((await service.db.run('select from plinth_invitations', [])).length, 0);
+  t.equal(await rowsOf(service, 'plinth_invitations'), 0);
 });
 
 t.test('without mail, or without a collection for invitations, the paths are 404', async (t) => {
@@ -586,17 +450,9 @@ const VIEWS = [{ width: 1280 }, { width: 390 }];
 
 for (const javaScriptEnabled of [true, false])
   t.test(`in a browser, ${javaScriptEnabled ? 'with' : 'without'} script`, { skip: noBrowser }, async (t) => {
-    const settings = {
-      COLLECTIONS: declare(t, FILES),
-      DATABASE_URL: UNDECLARED,
-      AUTH: 'bearer,api-key',
-    };
-    const { mail, opened } = await openWithMail(
-      t,
-      (of) => authorizationServer(t, { ...settings, ...of }, { mailPollMs: 50 }),
-      ({ service }) => service,
-    );
-    const { service, issuer, user, addUser } = opened;
+    const env = { COLLECTIONS: declare(t, FILES), DATABASE_URL: UNDECLARED, AUTH: 'bearer,api-key' };
+    const { mail, server } = await serverWithMail(t, env);
+    const { service, issuer, user, addUser } = server;
     const { key } = await makeKey(service.db, { subject: user.id, scopes: ['self'] });
     const send = async (path: string, body: object) =>
       (await service.send('POST', path, { body, headers: { 'x-api-key': key } })).json.id as string;

@@ -2,52 +2,26 @@ import { mock } from 'node:test';
 import type { JWTPayload } from 'jose';
 import { NO_PRECONDITIONS } from '../../../src/collection/write-preconditions.js';
 import { USER_AGE_MS } from '../../../src/features/accounts/issuer-users.js';
-import {
-  AUDIENCE,
-  claims,
-  json,
-  METADATA,
-  sign,
-  signingKey,
-  type TestIssuer,
-  testIssuer,
-} from '../../support/issuer.js';
-import { type TestService, testService } from '../../support/service.js';
+import { byToken, makeUser } from '../../support/credentials.js';
+import { AUDIENCE, claims, json, METADATA, sign, signingKey, testIssuer } from '../../support/issuer.js';
+import { testService } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
 import { authorizationServer, signIn } from '../issuer/authorization-server.js';
+import { rowsOf } from './mailing.js';
 
 t.jobs = 3;
 
 const key = await signingKey('users');
-const PASSWORD = 'correct horse battery staple';
 
-interface World {
-  readonly service: TestService;
-  readonly issuer: TestIssuer;
-  /** A token of a subject, with the scopes that a user of an application has. */
-  readonly tokenOf: (sub: string, more?: JWTPayload) => Promise<string>;
-  readonly send: (
-    method: string,
-    path: string,
-    token: string,
-    body?: object,
-  ) => ReturnType<TestService['send']>;
-  readonly userOf: (token: string) => Promise<string>;
-}
-
-async function start(t: Test, env: Record<string, string> = {}): Promise<World> {
+async function start(t: Test, env: Record<string, string> = {}) {
   const issuer = await testIssuer(t, key);
-  const service = await testService(t, {
-    AUTH: 'bearer',
-    ISSUER: issuer.url,
-    AUDIENCE,
-    USERS_FROM_ISSUER: 'create',
-    ...env,
-  });
+  const settings = { AUTH: 'bearer', ISSUER: issuer.url, AUDIENCE, USERS_FROM_ISSUER: 'create' };
+  const service = await testService(t, { ...settings, ...env });
+  /** A token of a subject, with the scopes that a user of an application has. */
   const tokenOf = (sub: string, more: JWTPayload = {}) =>
     sign(key, claims(issuer.url, { sub, scope: 'self', ...more }));
-  const send: World['send'] = (method, path, token, body) =>
-    service.send(method, path, { headers: { authorization: `Bearer ${token}` }, ...(body && { body }) });
+  const send = (method: string, path: string, token: string, body?: object) =>
+    service.send(method, path, { headers: byToken(token), ...(body && { body }) });
   const userOf = async (token: string) => {
     const { status, text, json } = await send('GET', '/whoami', token);
     t.equal(status, 200, text);
@@ -80,12 +54,9 @@ for (const subject of SUBJECTS)
     t.equal(await userOf(await tokenOf(subject, ann)), id, 'another token of the subject');
     const other = await userOf(await tokenOf(`${subject}x`, bob));
     t.not(other, id);
-    t.equal(
-      (await send('GET', `/users/${id}`, await tokenOf(`${subject}x`))).status,
-      403,
-      'the record of another',
-    );
-    t.equal((await service.db.run('select from plinth_user_links', [])).length, 2);
+    const foreign = await send('GET', `/users/${id}`, await tokenOf(`${subject}x`));
+    t.equal(foreign.status, 403, 'the record of another');
+    t.equal(await rowsOf(service, 'plinth_user_links'), 2);
   });
 
 t.test('requests at once make one user', async (t) => {
@@ -95,7 +66,7 @@ t.test('requests at once make one user', async (t) => {
   );
   const ids = await Promise.all(tokens.map(userOf));
   t.equal(new Set(ids).size, 1);
-  t.equal((await service.db.run('select from plinth_users', [])).length, 1);
+  t.equal(await rowsOf(service, 'plinth_users'), 1);
 });
 
 t.test('a changed address and name follow the issuer; what the user has changed stays', async (t) => {
@@ -106,10 +77,8 @@ t.test('a changed address and name follow the issuer; what the user has changed 
   t.match(await read(), { name: 'Annie', email: 'ann@example.org' });
   const moved = { ...ann, email: 'ann@new.example' };
   t.equal(await userOf(await tokenOf('ann', moved)), id);
-  t.match((await send('GET', `/users/${id}`, await tokenOf('ann', moved))).json, {
-    name: 'Ann',
-    email: 'ann@new.example',
-  });
+  const { json } = await send('GET', `/users/${id}`, await tokenOf('ann', moved));
+  t.match(json, { name: 'Ann', email: 'ann@new.example' });
 });
 
 t.test('a change does not move the address of another user', async (t) => {
@@ -123,9 +92,8 @@ t.test('a change does not move the address of another user', async (t) => {
 });
 
 t.test('other claims are the values of declared fields', async (t) => {
-  const { tokenOf, send, userOf } = await start(t, {
-    USER_CLAIMS: '{"age": "profile.age", "name": "https://example.org/name"}',
-  });
+  const USER_CLAIMS = '{"age": "profile.age", "name": "https://example.org/name"}';
+  const { tokenOf, send, userOf } = await start(t, { USER_CLAIMS });
   const token = await tokenOf('ann', { ...ann, profile: { age: 36 }, 'https://example.org/name': 'Ann B.' });
   t.match((await send('GET', `/users/${await userOf(token)}`, token)).json, { age: 36, name: 'Ann B.' });
 });
@@ -138,71 +106,41 @@ t.test('an operator who names the claim of addresses vouches for it', async (t) 
   t.equal((await send('GET', `/users/${id}`, token)).json.email, 'ann@example.org');
   const refused = await send('GET', '/whoami', await tokenOf('eve', { profile, email_verified: false }));
   t.match(refused, { status: 403, json: { error: { code: 'ACCOUNT_INCOMPLETE' } } });
-  t.equal((await service.db.run('select from plinth_users', [])).length, 1);
+  t.equal(await rowsOf(service, 'plinth_users'), 1);
 });
 
-const REFUSED: readonly [says: string, claims: JWTPayload, status: number, code: string][] = [
-  ['no address', {}, 403, 'ACCOUNT_INCOMPLETE'],
-  [
-    'an address that the issuer has not verified',
-    { email: 'eve@example.org', email_verified: false },
-    403,
-    'ACCOUNT_INCOMPLETE',
-  ],
-  [
-    'an address that the issuer has not verified, as a text',
-    { email: 'eve@example.org', email_verified: 'false' },
-    403,
-    'ACCOUNT_INCOMPLETE',
-  ],
-  ['an invalid address', { email: 'nothing', email_verified: true }, 403, 'ACCOUNT_INCOMPLETE'],
-  [
-    'a free address of which the issuer says nothing',
-    { email: 'free@example.org' },
-    403,
-    'ACCOUNT_INCOMPLETE',
-  ],
-  [
-    'the verified address of a user with a password',
-    { email: 'secret@example.org', email_verified: true },
-    403,
-    'ACCOUNT_EXISTS',
-  ],
-  [
-    'the address of a user without a password, not verified',
-    { email: 'open@example.org' },
-    403,
-    'ACCOUNT_INCOMPLETE',
-  ],
-  [
-    'the verified address of a user of another subject',
-    { email: 'linked@example.org', email_verified: true },
-    403,
-    'ACCOUNT_EXISTS',
-  ],
-  ['a subject of 1,001 characters', { sub: 'x'.repeat(1001), email: 'eve@example.org' }, 401, 'UNAUTHORIZED'],
-  ['a subject with U+0000', { sub: 'a\0b', email: 'eve@example.org' }, 401, 'UNAUTHORIZED'],
+const [SECRET, LINKED] = ['secret@example.org', 'linked@example.org'];
+const EVE = { email: 'eve@example.org' };
+const REFUSED: readonly [says: string, claims: JWTPayload, refusal: string][] = [
+  ['no address', {}, '403 ACCOUNT_INCOMPLETE'],
+  ['an address that is not verified', { ...EVE, email_verified: false }, '403 ACCOUNT_INCOMPLETE'],
+  ['not verified, as a text', { ...EVE, email_verified: 'false' }, '403 ACCOUNT_INCOMPLETE'],
+  ['an invalid address', { email: 'nothing', email_verified: true }, '403 ACCOUNT_INCOMPLETE'],
+  ['free, and the issuer says nothing of it', { email: 'free@example.org' }, '403 ACCOUNT_INCOMPLETE'],
+  ['that of a user with a password', { email: SECRET, email_verified: true }, '403 ACCOUNT_EXISTS'],
+  ['that of a user without one, not verified', { email: 'open@example.org' }, '403 ACCOUNT_INCOMPLETE'],
+  ['that of a user of another subject', { email: LINKED, email_verified: true }, '403 ACCOUNT_EXISTS'],
+  ['a subject of 1,001 characters', { sub: 'x'.repeat(1001), ...EVE }, '401 UNAUTHORIZED'],
+  ['a subject with U+0000', { sub: 'a\0b', ...EVE }, '401 UNAUTHORIZED'],
 ];
 
 t.test('no user is made, and none is linked', async (t) => {
   const { tokenOf, send, userOf, service } = await start(t, { AUTH_FAILURES: '0' });
-  const users = service.collections.find(({ resource }) => resource.hasPasswords)!;
-  await users.create(users.check({ email: 'secret@example.org', name: 'S', password: PASSWORD }));
-  await users.create(users.check({ email: 'open@example.org', name: 'O' }));
-  await userOf(await tokenOf('linked', { email: 'linked@example.org', email_verified: true }));
-  for (const [says, more, status, code] of REFUSED) {
-    const response = await send('GET', '/whoami', await tokenOf('eve', more));
-    t.match(response, { status, json: { error: { code } } }, says);
+  await makeUser(service, SECRET);
+  await makeUser(service, 'open@example.org', {});
+  await userOf(await tokenOf('linked', { email: LINKED, email_verified: true }));
+  for (const [says, more, refusal] of REFUSED) {
+    const { status, json } = await send('GET', '/whoami', await tokenOf('eve', more));
+    t.equal(`${status} ${json.error?.code}`, refusal, says);
   }
-  t.equal((await service.db.run('select from plinth_users', [])).length, 3);
-  t.equal((await service.db.run('select from plinth_user_links', [])).length, 1);
+  t.equal(await rowsOf(service, 'plinth_users'), 3);
+  t.equal(await rowsOf(service, 'plinth_user_links'), 1);
 });
 
 t.test('the verified address of a user that nothing else can enter links it', async (t) => {
   for (const mode of ['create', 'known']) {
     const { tokenOf, userOf, service } = await start(t, { USERS_FROM_ISSUER: mode });
-    const users = service.collections.find(({ resource }) => resource.hasPasswords)!;
-    const { id } = await users.create(users.check({ email: 'ann@example.org', name: 'Ann' }));
+    const { id } = await makeUser(service, 'ann@example.org', {});
     t.equal(await userOf(await tokenOf('ann', ann)), id, mode);
     t.equal(await userOf(await tokenOf('ann')), id, 'later without the claims');
   }
@@ -210,19 +148,12 @@ t.test('the verified address of a user that nothing else can enter links it', as
 
 t.test('with known, an unknown subject is refused', async (t) => {
   const { tokenOf, send, service } = await start(t, { USERS_FROM_ISSUER: 'known' });
-  const users = service.collections.find(({ resource }) => resource.hasPasswords)!;
-  await users.create(users.check({ email: 'bob@example.org', name: 'Bob' }));
-  for (const more of [
-    ann,
-    {},
-    { email: 'bob@example.org' },
-    { email: 'bob@example.org', email_verified: false },
-  ])
-    t.match(await send('GET', '/whoami', await tokenOf('ann', more)), {
-      status: 403,
-      json: { error: { code: 'ACCOUNT_UNKNOWN' } },
-    });
-  t.equal((await service.db.run('select from plinth_users', [])).length, 1);
+  await makeUser(service, 'bob@example.org', {});
+  const refused = { status: 403, json: { error: { code: 'ACCOUNT_UNKNOWN' } } };
+  const bob = { email: 'bob@example.org' };
+  for (const more of [ann, {}, bob, { ...bob, email_verified: false }])
+    t.match(await send('GET', '/whoami', await tokenOf('ann', more)), refused);
+  t.equal(await rowsOf(service, 'plinth_users'), 1);
 });
 
 t.test('a user that was deleted is made again by the next token, as another', async (t) => {
@@ -253,7 +184,7 @@ t.test('the access of a deleted and of a disabled user ends when its token is ex
 t.test('a client has no user', async (t) => {
   const { tokenOf, userOf, service } = await start(t);
   t.equal(await userOf(await tokenOf('robot', { client_id: 'robot', ...ann })), 'client:robot');
-  t.equal((await service.db.run('select from plinth_users', [])).length, 0);
+  t.equal(await rowsOf(service, 'plinth_users'), 0);
 });
 
 const USERINFO: readonly [says: string, response: object, status: number, expected: number][] = [
@@ -268,10 +199,8 @@ t.test('the issuer says who a user is if the token does not', async (t) => {
   for (const [says, response, status, expected] of USERINFO) {
     const { tokenOf, send, issuer } = await start(t);
     const { url } = issuer;
-    issuer.paths.set(
-      METADATA,
-      json({ issuer: url, jwks_uri: `${url}/jwks`, userinfo_endpoint: `${url}/me` }),
-    );
+    const metadata = { issuer: url, jwks_uri: `${url}/jwks`, userinfo_endpoint: `${url}/me` };
+    issuer.paths.set(METADATA, json(metadata));
     issuer.paths.set('/me', json(response, status));
     // The token says nothing of the address that the issuer shows.
     const token = await tokenOf('ann', { email_verified: true });
@@ -285,14 +214,9 @@ t.test('another service is the issuer, and this one issues tokens as well', asyn
   const other = await authorizationServer(t);
   const { config } = await other.register({ scopes: ['self'] });
   const tokens = await signIn(other, config, { scope: 'openid email profile self' });
-  const own = await authorizationServer(t, {
-    ISSUER: other.issuer,
-    AUDIENCE: other.issuer,
-    USERS_FROM_ISSUER: 'create',
-    USER_CLAIMS: '{"email": "email"}',
-  });
-  const whoami = (token: string) =>
-    own.service.send('GET', '/whoami', { headers: { authorization: `Bearer ${token}` } });
+  const users = { USERS_FROM_ISSUER: 'create', USER_CLAIMS: '{"email": "email"}' };
+  const own = await authorizationServer(t, { ISSUER: other.issuer, AUDIENCE: other.issuer, ...users });
+  const whoami = (token: string) => own.service.send('GET', '/whoami', { headers: byToken(token) });
   const theirs = await whoami(tokens.access_token);
   // The user of this service with the address has a password.
   t.match(theirs, { status: 403, json: { error: { code: 'ACCOUNT_EXISTS' } } });
@@ -301,9 +225,8 @@ t.test('another service is the issuer, and this one issues tokens as well', asyn
   const user = await whoami(ofBob.access_token);
   t.equal(user.status, 200, user.text);
   t.not(user.json.subject, bob.id);
-  const record = await own.service.send('GET', `/users/${user.json.subject}`, {
-    headers: { authorization: `Bearer ${ofBob.access_token}` },
-  });
+  const headers = byToken(ofBob.access_token);
+  const record = await own.service.send('GET', `/users/${user.json.subject}`, { headers });
   t.match(record.json, { email: 'bob@example.org', name: 'Bob' });
   const application = await own.register({ scopes: ['self'] });
   const mine = await signIn(own, application.config, { scope: 'openid self' });

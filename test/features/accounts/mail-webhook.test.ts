@@ -3,10 +3,12 @@ import { text } from 'node:stream/consumers';
 import { newSecret } from '../../../src/features/webhooks/sign.js';
 import { verifyWebhook } from '../../../src/features/webhooks/verify.js';
 import { claimPort } from '../../support/claimed-port.js';
+import { makeUser } from '../../support/credentials.js';
 import { doctor } from '../../support/doctor.js';
 import { testService } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
 import { until } from '../../support/until.js';
+import { ANN, codeIn, QUICK_MAIL, rowsOf } from './mailing.js';
 
 const SECRET = newSecret();
 
@@ -36,13 +38,10 @@ const settingsFor = (url: string) => ({
 
 async function start(t: Test, statuses: number[]) {
   const { received, url } = await sender(t, statuses);
-  const service = await testService(t, settingsFor(url), { mailPollMs: 50, mailRetrySeconds: 0 });
-  const users = service.collections.find(({ resource }) => resource.hasPasswords)!;
-  await users.create(
-    users.check({ email: 'ann@example.org', name: 'Ann', password: 'correct horse battery' }),
-  );
-  await service.send('POST', '/forgotten-password', { body: { email: 'ann@example.org' } });
-  const waiting = async () => (await service.db.run('select from plinth_mail', [])).length;
+  const service = await testService(t, settingsFor(url), QUICK_MAIL);
+  await makeUser(service, ANN);
+  await service.send('POST', '/forgotten-password', { body: { email: ANN } });
+  const waiting = () => rowsOf(service, 'plinth_mail');
   return { received, service, waiting };
 }
 
@@ -54,14 +53,10 @@ t.test('a signed request has the message, and no other sends it', async (t) => {
   t.equal(url, '/send?from=plinth');
   t.equal(headers['content-type'], 'application/json');
   const message = JSON.parse(body);
-  t.match(message, {
-    to: 'ann@example.org',
-    subject: 'A new password for api.example.org',
-    html: /<a href=/,
-  });
+  t.match(message, { to: ANN, subject: 'A new password for api.example.org', html: /<a href=/ });
   t.equal((await verifyWebhook(body, headers, SECRET)).id, message.id);
   t.throws(() => verifyWebhook(body.replace('ann', 'eve'), headers, SECRET));
-  const code = /[0-9A-Z]{4}(?:-[0-9A-Z]{4}){3}/.exec(message.text)![0];
+  const code = codeIn(message.text);
   const body2 = { code, password: 'another long passphrase of mine' };
   t.equal((await service.send('POST', '/reset-password', { body: body2 })).status, 204);
 });

@@ -1,33 +1,35 @@
+import { PASSWORD } from '../../support/credentials.js';
 import { untilSent } from '../../support/mail-server.js';
 import t, { type Test } from '../../support/test.js';
 import { until } from '../../support/until.js';
+import { words } from '../../support/words.js';
 import {
   type AuthorizationServer,
   authorizationServer,
   begin,
-  PASSWORD,
   REDIRECT,
 } from '../issuer/authorization-server.js';
+import { QUICK_MAIL } from './mailing.js';
 
 t.jobs = 3;
 
 const ADA = 'ada@example.org';
-const SETTINGS = { MAIL: 'log', SIGN_UP: 'open' };
-async function start(t: Test): Promise<AuthorizationServer> {
-  const server = await authorizationServer(t, SETTINGS, { mailPollMs: 50, requestsPerAddress: 1000 });
+
+async function start(t: Test) {
+  const server = await authorizationServer(t, { MAIL: 'log', SIGN_UP: 'open' }, QUICK_MAIL);
   t.teardown(() => untilSent(server.service));
   return server;
 }
 
 /** The path of the link in a message to an address. */
 async function linkTo({ service, issuer }: AuthorizationServer, email: string): Promise<string> {
-  const line = await until('the message is in the log', () =>
-    service.logged.find(
-      (each) => /which MAIL=log does not send/.test(each) && JSON.parse(each).recipient === email,
-    ),
+  const messages = () => service.logged.filter((each) => /which MAIL=log does not send/.test(each));
+  const { text } = await until('the message is in the log', () =>
+    messages()
+      .map((line) => JSON.parse(line) as { recipient: string; text: string })
+      .find(({ recipient }) => recipient === email),
   );
-  const link = new RegExp(`${issuer}/\\S+code=\\S+`).exec((JSON.parse(line) as { text: string }).text)![0];
-  return link.slice(issuer.length);
+  return new RegExp(`${issuer}/\\S+code=\\S+`).exec(text)![0].slice(issuer.length);
 }
 
 const hrefOf = (text: string, label: string): string =>
@@ -36,9 +38,8 @@ const hrefOf = (text: string, label: string): string =>
 t.test('the sign-in that leads to a sign-up continues after it, to the application', async (t) => {
   const server = await start(t);
   const { config } = await server.register();
-  const { url, visitor } = await begin(server, config);
-  const signInPage = await visitor.open(String(url));
-  const form = await visitor.open(hrefOf(signInPage.text, 'Create an account'));
+  const { visitor, open } = await begin(server, config);
+  const form = await visitor.open(hrefOf((await open()).text, 'Create an account'));
   t.match((await visitor.submit(form, { email: ADA })).text, /A message is on its way/);
   const link = await linkTo(server, ADA);
   const code = new URL(link, server.issuer).searchParams.get('code')!;
@@ -46,32 +47,24 @@ t.test('the sign-in that leads to a sign-up continues after it, to the applicati
   t.equal(done.status, 200);
   const again = await visitor.open(hrefOf(done.text, 'Continue'));
   t.match(again.text, /to continue to <strong>Reader/);
-  const question = await visitor.submit(again, { email: ADA, password: PASSWORD, action: 'sign-in' });
+  const question = await visitor.enter(again, { email: ADA });
   const back = await visitor.submit(question, { action: 'allow' });
   t.match(back.url, `${REDIRECT}?code=`);
 });
 
 /** Addresses that are refused as the way back. `:issuer` is the address of the service. */
 const REFUSED = [
-  'https://evil.example/',
-  '//evil.example/',
-  '/\\evil.example/',
-  'javascript:alert(1)',
-  'data:text/html,x',
-  'https://app.example.org.evil.example/',
-  'https://app.example.org@evil.example/',
-  'https://app.example.or',
-  'http://app.example.org/',
-  ':issuer.evil.example/',
+  ...words(`
+    https://evil.example/ //evil.example/ /\\evil.example/ javascript:alert(1) data:text/html,x
+    https://app.example.org.evil.example/ https://app.example.org@evil.example/ https://app.example.or
+    http://app.example.org/ :issuer.evil.example/
+  `),
   `/${'x'.repeat(2000)}`,
   '',
 ];
-const ACCEPTED = [
-  '/orders?page=2',
-  ':issuer/orders',
-  'https://app.example.org/',
-  'https://app.example.org/a?b=c',
-];
+const ACCEPTED = words(
+  '/orders?page=2 :issuer/orders https://app.example.org/ https://app.example.org/a?b=c',
+);
 
 t.test('pages return to this service and to its clients alone', async (t) => {
   const server = await start(t);
@@ -105,8 +98,7 @@ t.test('a reset leads back, and a link with another page does not', async (t) =>
   const form = new URLSearchParams(link.slice(link.indexOf('?') + 1));
   form.set('password', 'another long passphrase of mine');
   const done = await service.send('POST', '/reset-password', {
-    body: form.toString(),
-    type: 'application/x-www-form-urlencoded',
+    ...{ body: form.toString(), type: 'application/x-www-form-urlencoded' },
     headers: { 'accept-language': 'de' },
   });
   t.equal(hrefOf(done.text, 'Weiter'), `${server.issuer}/orders`);
@@ -118,10 +110,8 @@ t.test('a member of a request for a message that would be dropped is refused', a
     for (const more of [{ password: PASSWORD }, { name: 'Ada' }, { __proto__: null, constructor: 1 }]) {
       const response = await service.send('POST', path, { body: { email: ADA, ...more } });
       t.equal(response.status, 400);
-      t.match(response.json.error.details[0], {
-        path: `/${Object.keys(more)[0]}`,
-        keyword: 'additionalProperties',
-      });
+      const fault = { path: `/${Object.keys(more)[0]}`, keyword: 'additionalProperties' };
+      t.match(response.json.error.details[0], fault);
     }
   t.same(await service.db.run('select from plinth_mail', []), []);
 });

@@ -1,11 +1,12 @@
 import { createServer } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { SignJWT } from 'jose';
 import Provider, { type Configuration } from 'oidc-provider';
 import { claimPort } from '../../support/claimed-port.js';
 import { json, type SigningKey, signingKey, type TestIssuer, testIssuer } from '../../support/issuer.js';
 import type { Constants } from '../../support/settings.js';
 import type { Test } from '../../support/test.js';
-import { type AuthorizationServer, authorizationServer, begin } from '../issuer/authorization-server.js';
+import { authorizationServer, begin } from '../issuer/authorization-server.js';
 import { type Page, Visitor } from '../issuer/visitor.js';
 
 /** Where the application of the service is. */
@@ -53,16 +54,9 @@ export const settingsFor = (url: string, name = 'WORK_LOGIN') => ({
 });
 
 /** A service with a sign-in at an issuer, and a client of it. */
-export interface World {
-  readonly server: AuthorizationServer;
-  readonly upstream: Upstream;
-  /** Opens the sign-in page of the client in a browser. */
-  readonly open: (visitor?: Visitor) => Promise<{ readonly visitor: Visitor; readonly page: Page }>;
-  /** Goes to the issuer, which returns with these claims. `change` alters its token response and its redirect. */
-  readonly signIn: (claims: Record<string, unknown>, change?: Change) => Promise<Page & { visitor: Visitor }>;
-}
+export type World = Awaited<ReturnType<typeof startWorld>>;
 
-interface Change {
+export interface Change {
   readonly visitor?: Visitor;
   readonly token?: (idToken: string) => object;
   readonly status?: number;
@@ -76,45 +70,34 @@ export async function startWorld(
   env: Record<string, string> = {},
   name?: string,
   constants: Constants = {},
-): Promise<World> {
+) {
   const settings = { ...settingsFor(upstream.url, name), SIGN_INS_PER_ADDRESS: '0', ...env };
   const server = await authorizationServer(t, settings, { upstreamPerAddress: 1000, ...constants });
-  const { config } = await server.register({
-    scopes: ['self'],
-    redirect_uris: [REDIRECT],
-    first_party: true,
-  });
+  const fields = { scopes: ['self'], redirect_uris: [REDIRECT], first_party: true };
+  const { config } = await server.register(fields);
   upstream.exchanged.length = 0;
-  const open: World['open'] = async (visitor = new Visitor(server.issuer)) => {
-    const { url } = await begin(
-      server,
-      config,
-      { scope: 'openid self', prompt: '', redirect_uri: REDIRECT },
-      visitor,
-    );
-    return { visitor, page: await visitor.open(String(url)) };
+  const parameters = { scope: 'openid self', prompt: '', redirect_uri: REDIRECT };
+  /** Opens the sign-in page of the client in a browser. */
+  const open = async (visitor = new Visitor(server.issuer)) => {
+    const flow = await begin(server, config, parameters, visitor);
+    return { visitor, page: await flow.open() };
   };
-  const signIn: World['signIn'] = async (claims, change = {}) => {
+  /** Goes to the issuer, which returns with these claims. `change` alters its token response and its redirect. */
+  const signIn = async (claims: Record<string, unknown>, change: Change = {}) => {
     const { visitor, page } = await open(change.visitor);
     const away = await visitor.open(hrefIn(page));
     const { searchParams } = new URL(away.url);
     const idToken = await upstream.idToken(searchParams.get('nonce')!, claims, change.key);
     const tokens = { access_token: 'access', token_type: 'bearer', id_token: idToken };
     upstream.paths.set('/token', (req, res) => {
-      const chunks: Buffer[] = [];
-      req.on('data', (chunk: Buffer) => chunks.push(chunk));
-      req.on('end', () => {
-        const body = new URLSearchParams(Buffer.concat(chunks).toString());
+      void text(req).then((sent) => {
+        const body = new URLSearchParams(sent);
         upstream.exchanged.push({ body, authorization: req.headers.authorization });
         json(change.token?.(idToken) ?? tokens, change.status)(req, res);
       });
     });
-    const query = new URLSearchParams({
-      code: 'code',
-      state: searchParams.get('state')!,
-      iss: upstream.url,
-      ...change.returned,
-    });
+    const returned = { code: 'code', state: searchParams.get('state')!, iss: upstream.url };
+    const query = new URLSearchParams({ ...returned, ...change.returned });
     return { ...(await visitor.open(`${searchParams.get('redirect_uri')}?${query}`)), visitor };
   };
   return { server, upstream, open, signIn };

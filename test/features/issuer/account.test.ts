@@ -1,26 +1,29 @@
 import * as client from 'openid-client';
+import { byToken, PASSWORD } from '../../support/credentials.js';
 import t from '../../support/test.js';
-import { until } from '../../support/until.js';
-import { authorizationServer, begin, consent, PASSWORD, signIn } from './authorization-server.js';
+import {
+  application,
+  authorizationServer,
+  begin,
+  consent,
+  INVALID_GRANT,
+  signIn,
+  type Tokens,
+} from './authorization-server.js';
 import { Visitor } from './visitor.js';
 
 t.jobs = 3;
 
-type Tokens = client.TokenEndpointResponse;
-
-const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}` } });
-
 t.test('users see and end their sessions and the access of applications', async (t) => {
-  const server = await authorizationServer(t);
-  const { config } = await server.register();
+  const { server, config } = await application(t);
   const tokens = await signIn(server, config);
   const visitor = new Visitor(server.issuer);
   let page = await visitor.open('/account');
   t.match(page.headers.get('content-security-policy'), /default-src 'none'/);
   t.notMatch(page.text, /<script/);
-  page = await visitor.submit(page, { email: server.user.email, password: 'wrong', action: 'sign-in' });
+  page = await visitor.enter(page, server.user, 'wrong');
   t.equal(page.status, 422);
-  page = await visitor.submit(page, { email: server.user.email, password: PASSWORD, action: 'sign-in' });
+  page = await visitor.enter(page, server.user);
   t.match(page.text, `Signed in as <strong>${server.user.email}</strong>`);
   t.match(page.text, /Reader: openid self offline_access/);
   t.match(page.text, /Signed in \d{4}-\d\d-\d\d \d\d:\d\d/, 'the session of the application');
@@ -28,14 +31,9 @@ t.test('users see and end their sessions and the access of applications', async 
   const ids = [...page.text.matchAll(/name="id" value="([^"]*)"/g)].map(([, id]) => id!);
   t.equal(ids.length, 2);
 
-  const { send } = server.service;
   page = await visitor.submit(page, { csrf, id: ids[0]!, action: 'revoke' });
   t.match(page.text, /No application has access/);
-  await until(
-    'its tokens end',
-    async () => (await send('GET', '/whoami', bearer(tokens.access_token))).status,
-    401,
-  );
+  await server.ends(tokens.access_token);
   page = await visitor.submit(page, { csrf, id: ids[1]!, action: 'end-session' });
   t.match(page.text, /There are no other sessions/);
 
@@ -70,31 +68,23 @@ t.test('a session ends without requests, and at its end although there are some'
   const flow = await begin(server, config, { scope: 'openid self' });
   const { url } = await consent(flow, server.user);
   const { visitor } = flow;
-  const checks = { pkceCodeVerifier: flow.verifier, expectedState: flow.state };
-  let tokens: Tokens = await client.authorizationCodeGrant(config, new URL(url), checks);
+  let tokens: Tokens = await flow.redeem(url);
   const refresh = async () => {
     tokens = await client.refreshTokenGrant(config, tokens.refresh_token!);
   };
   t.match((await visitor.open('/account')).text, /Signed in as/);
   const OWN = `model = 'Session' and user_id is not null`;
-  const set = (expires: string) =>
-    db.run(`update issuer_records set expires_at = now() + $1::interval where ${OWN} returning true`, [
-      expires,
-    ]);
-  const hours = async () => {
-    const [row] = await db.run(
-      `select round(extract(epoch from expires_at - now()) / 3600)::int as left,
-        round((payload::json ->> 'exp')::float8 - (payload::json ->> 'loginTs')::float8)::int as life
-      from issuer_records where ${OWN}`,
-      [],
-    );
-    return row!;
-  };
+  const end = `update issuer_records set expires_at = now() + $1::interval where ${OWN} returning true`;
+  const set = (expires: string) => db.run(end, [expires]);
+  const ends = `select round(extract(epoch from expires_at - now()) / 3600)::int as left,
+      round((payload::json ->> 'exp')::float8 - (payload::json ->> 'loginTs')::float8)::int as life
+    from issuer_records where ${OWN}`;
+  const hours = async () => (await db.run(ends, []))[0]!;
   t.match(await hours(), { left: 24, life: 14 * 24 * 3600 });
   const uses: readonly (readonly [name: string, use: () => Promise<unknown>])[] = [
     ['a page', () => visitor.open('/items')],
     ['the account page', () => visitor.open('/account')],
-    ['an application', async () => visitor.open(String((await begin(server, config)).url))],
+    ['an application', async () => (await begin(server, config, {}, visitor)).open()],
     ['a refresh', refresh],
   ];
   for (const [name, use] of uses) {
@@ -107,20 +97,19 @@ t.test('a session ends without requests, and at its end although there are some'
       to_jsonb(floor(extract(epoch from now()))::bigint - 13 * 86400 - 43200)) where ${OWN} returning true`,
     [],
   );
-  await visitor.open(String((await begin(server, config)).url));
+  await (await begin(server, config, {}, visitor)).open();
   t.match(await hours(), { left: 12, life: 14 * 24 * 3600 }, 'the absolute end');
   await set('2 hours');
   await refresh();
   t.match(await hours(), { left: 12 }, 'the absolute end, of a refresh');
   await set('-1 second');
-  await t.rejects(refresh(), { error: 'invalid_grant' } as never);
+  await t.rejects(refresh(), INVALID_GRANT);
   t.match((await visitor.open('/account')).text, /to your account/);
   t.equal((await visitor.open('/items')).status, 401);
 });
 
 t.test('users change their password, with the rules of the API', async (t) => {
-  const server = await authorizationServer(t);
-  const { config } = await server.register();
+  const { server, config } = await application(t);
   const flow = await begin(server, config);
   await consent(flow, server.user);
   const change = async (current: string, password: string) => {
@@ -129,39 +118,26 @@ t.test('users change their password, with the rules of the API', async (t) => {
   };
   const next = 'another long passphrase of mine';
   t.match(await change('wrong', next), { status: 422, text: /The current password is wrong/ });
-  t.match(await change(PASSWORD, 'short'), {
-    status: 422,
-    text: /The new password must have at least/,
-  });
+  t.match(await change(PASSWORD, 'short'), { status: 422, text: /The new password must have at least/ });
   t.match(await change(PASSWORD, 'password1'), { status: 422, text: /The new password/ });
   t.match(await change(PASSWORD, next), { status: 200, text: /The password was changed/ });
-  const visitor = new Visitor(server.issuer);
-  const form = await visitor.open('/account');
-  const fields = { email: server.user.email, action: 'sign-in' };
-  t.equal((await visitor.submit(form, { ...fields, password: PASSWORD })).status, 422);
-  t.match((await visitor.submit(form, { ...fields, password: next })).text, /Signed in as/);
+  t.equal((await server.enter()).page.status, 422);
+  t.match((await server.enter(server.user, '/account', next)).page.text, /Signed in as/);
 });
 
 t.test('a new password ends sessions and the access of applications, however it is set', async (t) => {
-  const server = await authorizationServer(t);
-  const { config } = await server.register();
+  const { server, config } = await application(t);
   const { send } = server.service;
   let current = PASSWORD;
   const signedIn = async () => {
-    const visitor = new Visitor(server.issuer);
-    const form = await visitor.open('/account');
-    const page = await visitor.submit(form, {
-      email: server.user.email,
-      password: current,
-      action: 'sign-in',
-    });
-    t.match(page.text, /Signed in as/);
-    return { visitor, page };
+    const entered = await server.enter(server.user, '/account', current);
+    t.match(entered.page.text, /Signed in as/);
+    return entered;
   };
   const ends = async (other: Visitor, { access_token: token, refresh_token: refresh }: Tokens) => {
     t.match((await other.open('/account')).text, /to your account/, 'the other session');
-    await t.rejects(client.refreshTokenGrant(config, refresh!), { error: 'invalid_grant' } as never);
-    await until('its tokens end', async () => (await send('GET', '/whoami', bearer(token))).status, 401);
+    await t.rejects(client.refreshTokenGrant(config, refresh!), INVALID_GRANT);
+    await server.ends(token);
   };
 
   const first = await signIn(server, config);
@@ -181,14 +157,13 @@ t.test('a new password ends sessions and the access of applications, however it 
   const second = await signIn(server, config, {}, current);
   const path = `/users/${server.user.id}`;
   const body = { password: 'a third passphrase of mine', current_password: current };
-  t.match(await send('PATCH', path, { ...bearer(second.access_token), body }), { status: 200 });
+  t.match(await send('PATCH', path, { headers: byToken(second.access_token), body }), { status: 200 });
   await ends(another, second);
   t.match((await visitor.open('/account')).text, /to your account/);
 });
 
 t.test('an application signs its user out', async (t) => {
-  const server = await authorizationServer(t);
-  const { config } = await server.register();
+  const { server, config } = await application(t);
   const flow = await begin(server, config);
   await consent(flow, server.user);
   let page = await flow.visitor.open('/sign-out');

@@ -1,11 +1,12 @@
 import type { Page } from 'playwright-core';
 import { setUserScopes } from '../../../src/auth/user-scopes.js';
 import { noBrowser, openPage } from '../../support/chromium.js';
+import { PASSWORD } from '../../support/credentials.js';
 import { exampleClients } from '../../support/example-clients.js';
 import { testService } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
 import { until } from '../../support/until.js';
-import { authorizationServer, PASSWORD } from './authorization-server.js';
+import { authorizationServer } from './authorization-server.js';
 
 t.jobs = 3;
 

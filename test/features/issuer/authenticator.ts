@@ -1,5 +1,6 @@
 import { createHash, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 import { isoCBOR } from '@simplewebauthn/server/helpers';
+import type { Page, Visitor } from './visitor.js';
 
 /** User present and verified (WebAuthn section 6.1). */
 const PRESENT = 0x05;
@@ -13,6 +14,16 @@ export class Authenticator {
   readonly #keys = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 
   constructor(readonly origin: string) {}
+
+  /** Adds the passkey by the form of an account, and returns the page that follows. */
+  add(visitor: Visitor, page: Page, format = 'none', statement?: Attestation) {
+    return submitPasskey(visitor, page, this.create(optionsOf(page), format, statement));
+  }
+
+  /** Signs in by the form of a page. */
+  signIn(visitor: Visitor, page: Page, counter: number, userId: string | undefined): Promise<Page> {
+    return submitPasskey(visitor, page, this.get(optionsOf(page), counter, userId));
+  }
 
   /** The response to a page's options for a new passkey, as its form submits it. */
   create(options: string, format = 'none', attestation: Attestation = new Map()): string {
@@ -90,3 +101,13 @@ export class Authenticator {
     );
   }
 }
+
+/** The options that a page gives to the browser's WebAuthn API. */
+export const optionsOf = ({ text }: Page): string =>
+  /data-options="([^"]*)"/.exec(text)![1]!.replaceAll('&#34;', '"');
+
+/** The token of the form for passkeys, beside which a page may have other forms. */
+export const tokenOf = ({ text }: Page): string => /name="token" value="([^"]*)"/.exec(text)![1]!;
+
+export const submitPasskey = (visitor: Visitor, page: Page, response: string): Promise<Page> =>
+  visitor.submit(page, { token: tokenOf(page), action: 'passkey', response });

@@ -1,24 +1,17 @@
 import * as client from 'openid-client';
+import { byToken } from '../../support/credentials.js';
 import { pause } from '../../support/pause.js';
 import { startProcess } from '../../support/process.js';
 import t, { type Test } from '../../support/test.js';
 import { some } from '../../support/thorough.js';
-import { authorizationServer, consent, PASSWORD, REDIRECT } from './authorization-server.js';
-import { Visitor } from './visitor.js';
+import { application, begin, codeOf, INVALID_GRANT, REDIRECT } from './authorization-server.js';
 
 /** An authorization server in a process of its own, which can be killed and started again at the same address. */
 async function crashing(t: Test) {
-  const seed = await authorizationServer(t);
-  const { id, config } = await seed.register();
-  const { issuer, user, service } = seed;
+  const { server, id, config, issuer, service } = await application(t);
   await service.stop();
-  const env = {
-    AUTH: 'bearer',
-    AUTH_SERVER: 'on',
-    PUBLIC_URL: issuer,
-    PORT: new URL(issuer).port,
-    DATABASE_URL: service.databaseUrl,
-  };
+  const settings = { AUTH: 'bearer', AUTH_SERVER: 'on', PUBLIC_URL: issuer, PORT: new URL(issuer).port };
+  const env = { ...settings, DATABASE_URL: service.databaseUrl };
   const start = async () => {
     const started = startProcess(t, env);
     await started.ready();
@@ -34,69 +27,37 @@ async function crashing(t: Test) {
     kill();
     return restart();
   };
-  return { issuer, user, id, config, crash, kill, restart };
+  return { server, id, config, crash, kill, restart };
 }
 
-const refused = (error: string) => ({ error }) as never;
-
 t.test('a flow goes on after kill -9 between any two of its steps', async (t) => {
-  const { issuer, user, config, crash } = await crashing(t);
-  const verifier = client.randomPKCECodeVerifier();
-  const state = client.randomState();
-  const url = client.buildAuthorizationUrl(config, {
-    redirect_uri: REDIRECT,
-    scope: 'openid self offline_access',
-    prompt: 'consent',
-    code_challenge: await client.calculatePKCECodeChallenge(verifier),
-    code_challenge_method: 'S256',
-    state,
-  });
-  const visitor = new Visitor(issuer);
-  let page = await visitor.open(String(url));
+  const { server, config, crash } = await crashing(t);
+  const flow = await begin(server, config);
+  const { visitor } = flow;
+  let page = await flow.open();
   t.match(page.text, /name="password"/);
   await crash();
-  page = await visitor.submit(page, { email: user.email, password: PASSWORD, action: 'sign-in' });
+  page = await visitor.enter(page, server.user);
   t.match(page.text, /value="allow"/, 'signed in');
   await crash();
   page = await visitor.submit(page, { action: 'allow' });
   t.ok(page.url.startsWith(REDIRECT), 'allowed');
   await crash();
-  const checks = { pkceCodeVerifier: verifier, expectedState: state };
-  const tokens = await client.authorizationCodeGrant(config, new URL(page.url), checks);
+  const tokens = await flow.redeem(page.url);
   await crash();
   const next = await client.refreshTokenGrant(config, tokens.refresh_token!);
-  const whoami = await fetch(`${issuer}/whoami`, {
-    headers: { authorization: `Bearer ${next.access_token}` },
-  });
-  t.equal(whoami.status, 200);
+  const { status } = await fetch(`${server.issuer}/whoami`, { headers: byToken(next.access_token) });
+  t.equal(status, 200);
   await crash();
-  await t.rejects(
-    client.authorizationCodeGrant(config, new URL(page.url), checks),
-    refused('invalid_grant'),
-    'the code, again',
-  );
-  await t.rejects(client.refreshTokenGrant(config, next.refresh_token!), refused('invalid_grant'));
+  await t.rejects(flow.redeem(page.url), INVALID_GRANT, 'the code, again');
+  await t.rejects(client.refreshTokenGrant(config, next.refresh_token!), INVALID_GRANT);
 });
 
 t.test('kill -9 during POST /token: a code gives at most one token', async (t) => {
-  const { issuer, user, id, config, kill, restart } = await crashing(t);
+  const { server, id, config, kill, restart } = await crashing(t);
   for (const delay of some([0, 2, 5, 9], 1)) {
-    const verifier = client.randomPKCECodeVerifier();
-    const url = client.buildAuthorizationUrl(config, {
-      redirect_uri: REDIRECT,
-      scope: 'openid self',
-      code_challenge: await client.calculatePKCECodeChallenge(verifier),
-      code_challenge_method: 'S256',
-    });
-    const { url: returned } = await consent({ visitor: new Visitor(issuer), url }, user);
-    const body = new URLSearchParams({
-      grant_type: 'authorization_code',
-      client_id: id,
-      redirect_uri: REDIRECT,
-      code: new URL(returned).searchParams.get('code')!,
-      code_verifier: verifier,
-    });
-    const redeem = async () => (await fetch(`${issuer}/token`, { method: 'POST', body })).status;
+    const fields = await codeOf(server, id, config);
+    const redeem = async () => (await server.post('/token', fields)).status;
     const first = redeem().catch(() => 0);
     // The kill may come at any moment of the request, so there is no state to wait for.
     await pause(delay);

@@ -3,7 +3,7 @@ import * as client from 'openid-client';
 import { recordHash } from '../../../src/features/issuer/own-tokens.js';
 import { mockLimits } from '../../support/pause.js';
 import t, { type Test } from '../../support/test.js';
-import { authorizationServer, signIn } from './authorization-server.js';
+import { application, signIn } from './authorization-server.js';
 
 // No wait of the limit ends, however long the requests take.
 mockLimits(t);
@@ -13,14 +13,10 @@ const REQUESTS = 12;
 
 /** An authorization server that permits few failures, and the statuses of many requests at once with a token. */
 async function limited(t: Test, tokenFormat: 'jwt' | 'opaque') {
-  const server = await authorizationServer(t, { AUTH_FAILURES: String(FAILURES) });
-  const { config } = await server.register({ token_format: tokenFormat });
-  const statusOf = async (token: string) => {
-    const headers = { authorization: `Bearer ${token}` };
-    return (await server.service.send('GET', '/whoami', { headers })).status;
-  };
-  const manyOf = (token: string) => Promise.all(Array.from({ length: REQUESTS }, () => statusOf(token)));
-  return { ...server, config, statusOf, manyOf };
+  const server = await application(t, { token_format: tokenFormat }, { AUTH_FAILURES: String(FAILURES) });
+  const manyOf = (token: string) =>
+    Promise.all(Array.from({ length: REQUESTS }, () => server.statusOf(token)));
+  return { ...server, manyOf };
 }
 
 const all = (status: number) => Array.from({ length: REQUESTS }, () => status);

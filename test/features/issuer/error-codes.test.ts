@@ -1,27 +1,21 @@
 import { createClient } from '../../../src/features/issuer/clients.js';
+import { byPassword } from '../../support/credentials.js';
 import t from '../../support/test.js';
-import { authorizationServer, REDIRECT } from './authorization-server.js';
+import { authorizationServer, CLIENT, DEVICE_GRANT, MACHINE, REDIRECT } from './authorization-server.js';
 
-const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
-const MACHINE = {
-  name: 'Machine',
-  type: 'confidential',
-  redirect_uris: [],
-  post_logout_redirect_uris: [],
-  grant_types: ['client_credentials'],
-  scopes: ['items:write'],
-  token_format: 'jwt',
-  first_party: false,
-  id_token_signed_response_alg: 'ES256',
-} as const;
+const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
 
 t.test('refusals of requests to the authorization server have the codes of their standards', async (t) => {
   const server = await authorizationServer(t);
   const { id } = await server.register();
-  const { item, secret = '' } = await createClient(server.service.db, MACHINE);
+  const { item, secret = '' } = await createClient(server.service.db, {
+    ...{ ...CLIENT, ...MACHINE },
+    scopes: ['items:write'],
+  });
   const machine = { client_id: item.id, client_secret: secret };
   const pushed = { response_type: 'code', redirect_uri: REDIRECT, scope: 'openid' };
   const challenge = { code_challenge: 'a'.repeat(43), code_challenge_method: 'S256' };
+  const request = { client_id: id, ...pushed, ...challenge };
   const credentials = { grant_type: 'client_credentials' };
   const rows: [path: string, form: Record<string, string>, status: number, error: string][] = [
     ['/token', {}, 400, 'invalid_request'],
@@ -31,7 +25,11 @@ t.test('refusals of requests to the authorization server have the codes of their
     ['/token', { ...machine, grant_type: 'refresh_token', refresh_token: 'x' }, 400, 'invalid_request'],
     ['/token', { ...machine, grant_type: DEVICE_GRANT, device_code: 'x' }, 400, 'invalid_request'],
     ['/token', { client_id: id, ...credentials }, 400, 'invalid_request'],
+    ['/token', { client_id: id, grant_type: 'implicit' }, 400, 'unsupported_grant_type'],
+    ['/token', { client_id: id, grant_type: JWT_BEARER }, 400, 'unsupported_grant_type'],
+    ['/token', { client_id: id, grant_type: DEVICE_GRANT }, 400, 'invalid_request'],
     ['/token', { client_id: item.id, ...credentials }, 401, 'invalid_client'],
+    ['/token', { client_id: item.id, client_secret: '', ...credentials }, 401, 'invalid_client'],
     ['/token', { client_id: 'unknown', ...credentials }, 401, 'invalid_client'],
     ['/token', { ...machine, client_secret: 'x', ...credentials }, 401, 'invalid_client'],
     ['/token', { ...machine, ...credentials, scope: 'admin' }, 400, 'invalid_scope'],
@@ -42,19 +40,9 @@ t.test('refusals of requests to the authorization server have the codes of their
     ['/device_authorization', machine, 400, 'invalid_request'],
     ['/par', { ...machine, ...pushed, ...challenge }, 400, 'invalid_request'],
     ['/par', { client_id: id, ...pushed }, 400, 'invalid_request'],
-    ['/par', { client_id: id, ...pushed, ...challenge, scope: 'admin' }, 400, 'invalid_scope'],
-    [
-      '/par',
-      { client_id: id, ...pushed, ...challenge, response_type: 'token' },
-      400,
-      'unsupported_response_type',
-    ],
-    [
-      '/par',
-      { client_id: id, ...pushed, ...challenge, redirect_uri: 'https://other.example/' },
-      400,
-      'invalid_request',
-    ],
+    ['/par', { ...request, scope: 'admin' }, 400, 'invalid_scope'],
+    ['/par', { ...request, response_type: 'token' }, 400, 'unsupported_response_type'],
+    ['/par', { ...request, redirect_uri: 'https://other.example/' }, 400, 'invalid_request'],
     ['/introspect', { token: 'x' }, 400, 'invalid_request'],
     ['/introspect', machine, 400, 'invalid_request'],
     ['/introspect', { ...machine, client_secret: 'x', token: 'x' }, 401, 'invalid_client'],
@@ -62,20 +50,15 @@ t.test('refusals of requests to the authorization server have the codes of their
     ['/revoke', { ...machine, client_secret: 'x', token: 'x' }, 401, 'invalid_client'],
   ];
   for (const [path, form, status, error] of rows) {
-    const body = new URLSearchParams(form);
-    const response = await fetch(server.issuer + path, { method: 'POST', body });
-    const refusal = (await response.json()) as { error: string };
-    const what = `${path} ${[...body.keys()]} ${form.grant_type ?? ''}`;
-    t.same([response.status, refusal.error], [status, error], what);
+    const response = await server.post(path, form);
+    const what = `${path} ${Object.keys(form)} ${form.grant_type ?? ''}`;
+    t.same([response.status, response.json.error], [status, error], what);
     t.equal(response.headers.get('cache-control'), 'no-store', what);
   }
-  const basic = `Basic ${Buffer.from(`${item.id}:wrong`).toString('base64')}`;
   for (const path of ['/token', '/introspect', '/revoke']) {
-    const body = new URLSearchParams({ ...credentials, token: 'x' });
-    const headers = { authorization: basic };
-    const response = await fetch(server.issuer + path, { method: 'POST', headers, body });
-    await response.body?.cancel();
-    t.equal(response.status, 401);
-    t.match(response.headers.get('www-authenticate'), /^Basic realm=/, path);
+    const { status, headers } = await server.post(path, { ...credentials, token: 'x' }, byPassword(item.id));
+    t.equal(status, 401);
+    t.match(headers.get('www-authenticate'), /^Basic realm=/, path);
   }
+  t.equal((await server.post('/reg', {})).status, 404, 'dynamic registration');
 });

@@ -5,36 +5,35 @@ import { testProxy } from '../../support/proxy.js';
 import { RETENTION, testDatabase } from '../../support/service.js';
 import t from '../../support/test.js';
 import { until } from '../../support/until.js';
-import { authorizationServer, begin, consent, signIn } from './authorization-server.js';
+import {
+  application,
+  authorizationServer,
+  begin,
+  consent,
+  REDIRECT,
+  signIn,
+} from './authorization-server.js';
 
 t.jobs = 2;
 
 t.test('without the database every endpoint is 503; afterwards a code is redeemed once', async (t) => {
   const proxy = await testProxy(t, await testDatabase(t));
-  const server = await authorizationServer(t, { DATABASE_URL: proxy.url });
-  const { id, config } = await server.register();
+  const { server, id, config } = await application(t, {}, { DATABASE_URL: proxy.url });
   const flow = await begin(server, config);
   const { url } = await consent(flow, server.user);
   const waiting = await begin(server, config, {}, flow.visitor);
-  const form = await flow.visitor.open(String(waiting.url));
-  const body = new URLSearchParams({
-    grant_type: 'authorization_code',
-    client_id: id,
-    redirect_uri: 'http://127.0.0.1:7777/callback',
-    code: new URL(url).searchParams.get('code')!,
-    code_verifier: flow.verifier,
-  });
-  const redeem = () => fetch(`${server.issuer}/token`, { method: 'POST', body });
+  const form = await waiting.open();
+  const redeem = () =>
+    server.post('/token', {
+      ...{ grant_type: 'authorization_code', client_id: id, redirect_uri: REDIRECT },
+      ...{ code: new URL(url).searchParams.get('code')!, code_verifier: flow.verifier },
+    });
   proxy.cut();
-  const refused = await until(
-    'the service notices',
-    () => redeem(),
-    (response) => response.status === 503,
-  );
+  const refused = await until('the service notices', redeem, ({ status }) => status === 503);
   t.ok(Number(refused.headers.get('retry-after')) >= 1);
-  t.notMatch(await refused.text(), /access_token|ECONN|select|postgres/);
+  t.notMatch(refused.text, /access_token|ECONN|select|postgres/);
   const pages = [
-    () => flow.visitor.open(String(waiting.url)),
+    waiting.open,
     () => flow.visitor.open('/account'),
     () => flow.visitor.open('/device'),
     () => flow.visitor.submit(form, { action: 'allow' }),
@@ -46,10 +45,7 @@ t.test('without the database every endpoint is 503; afterwards a code is redeeme
   }
   t.equal((await fetch(`${server.issuer}/jwks`)).status, 200, 'keys are published from memory');
   await proxy.restore();
-  const issued = await until('the service recovers', async () => {
-    const response = await redeem();
-    return response.status === 503 ? undefined : response;
-  });
+  const issued = await until('the service recovers', redeem, ({ status }) => status !== 503);
   t.equal(issued.status, 200);
   t.equal((await redeem()).status, 400, 'the same code again');
 });
@@ -65,12 +61,8 @@ t.test('expired records are deleted in batches, and those in use stay', async (t
     from generate_series(1, 2500) as n`,
     [],
   );
-  const count = async () => {
-    const [row] = await db.run('select count(*)::int as count from issuer_records where payload = $1', [
-      '{}',
-    ]);
-    return row!.count;
-  };
+  const own = 'select count(*)::int as count from issuer_records where payload = $1';
+  const count = async () => (await db.run(own, ['{}']))[0]!.count;
   t.equal(await count(), 2500);
   await prune(db, { ...RETENTION, prunes: ISSUER_PRUNES });
   t.equal(await count(), 0);

@@ -1,13 +1,13 @@
 import { claimPort } from '../../support/claimed-port.js';
 import { plinth, startPlinth } from '../../support/command.js';
-import { makeKey } from '../../support/credentials.js';
+import { byToken, makeKey, PASSWORD } from '../../support/credentials.js';
 import { migratedFolder } from '../../support/migrated-folder.js';
 import { send, testService } from '../../support/service.js';
 import t from '../../support/test.js';
 import { notInDefault } from '../../support/thorough.js';
 import { until, untilLength } from '../../support/until.js';
 import { words } from '../../support/words.js';
-import { authorizationServer, PASSWORD, signIn } from './authorization-server.js';
+import { authorizationServer, signIn } from './authorization-server.js';
 import { Visitor } from './visitor.js';
 
 t.test('from nothing to a request on the embedded database', { skip: notInDefault }, async (t) => {
@@ -19,19 +19,12 @@ t.test('from nothing to a request on the embedded database', { skip: notInDefaul
   t.match(service.stdout(), /plinth clients create/);
   t.notMatch(service.stderr(), /runtime/, 'oidc-provider says nothing about the version of Node');
 
-  const user = await plinth(
-    t,
-    ['users', 'create', 'ann@example.org', '--name', 'Ann', '--scopes', 'items:write'],
-    env,
-    { input: `${PASSWORD}\n` },
-  );
+  const run = (command: string, more: Record<string, string> = {}, input = '') =>
+    plinth(t, words(command), { ...env, ...more }, { input });
+  const user = await run('users create ann@example.org --name Ann --scopes items:write', {}, `${PASSWORD}\n`);
   t.match(user, { code: 0, out: /^id: {2}\S{36}\n$/ }, user.err);
-  const made = await plinth(
-    t,
-    words(`
-      clients create --name terminal --redirect http://127.0.0.1/callback --scopes openid,self,items:write
-    `),
-    env,
+  const made = await run(
+    'clients create --name terminal --redirect http://127.0.0.1/callback --scopes openid,self,items:write',
   );
   const [, client = ''] = /^id: {6}(\S+)\n$/.exec(made.out) ?? [];
   t.match(client, /^\S{36}$/, made.err);
@@ -43,7 +36,7 @@ t.test('from nothing to a request on the embedded database', { skip: notInDefaul
   );
   const visitor = new Visitor(url);
   let page = await visitor.open(address);
-  page = await visitor.submit(page, { email: 'ann@example.org', password: PASSWORD, action: 'sign-in' });
+  page = await visitor.enter(page, { email: 'ann@example.org' });
   page = await visitor.submit(page, { action: 'allow' });
   await fetch(page.url);
   t.equal(await login.ended, 0);
@@ -51,11 +44,7 @@ t.test('from nothing to a request on the embedded database', { skip: notInDefaul
   const created = await send(url, 'POST', '/items', { headers: { authorization }, body: { name: 'lamp' } });
   t.equal(created.status, 201);
 
-  const device = await plinth(
-    t,
-    ['clients', 'create', '--name', 'tv', '--grant', 'device_code', '--scopes', 'openid,self'],
-    env,
-  );
+  const device = await run('clients create --name tv --grant device_code --scopes openid,self');
   const tv = /^id: {6}(\S+)$/m.exec(device.out)![1]!;
   const other = startPlinth(t, ['login', '--device', '--client', tv], env);
   const [, code = ''] = await until(
@@ -69,31 +58,18 @@ t.test('from nothing to a request on the embedded database', { skip: notInDefaul
   t.equal(await other.ended, 0);
   t.match(other.stdout(), /^\S+\.\S+\.\S+\n$/);
 
-  const job = await plinth(
-    t,
-    ['clients', 'create', '--name', 'job', '--confidential', '--scopes', 'items:read'],
-    env,
-  );
+  const job = await run('clients create --name job --confidential --scopes items:read');
   const [, id = '', secret = ''] = /^id: {6}(\S+)\nsecret: {2}(\S+)\n$/.exec(job.out) ?? [];
-  const token = await plinth(t, ['token', '--client', id, '--scope', 'items:read'], {
-    ...env,
-    CLIENT_SECRET: secret,
-  });
+  const token = await run(`token --client ${id} --scope items:read`, { CLIENT_SECRET: secret });
   t.equal(token.code, 0, token.err);
   const headers = { authorization: `Bearer ${token.out.trim()}` };
   t.equal((await send(url, 'GET', '/items', { headers })).status, 200);
-  t.match(await plinth(t, ['token', '--client', id], { ...env, CLIENT_SECRET: 'wrong' }), {
-    code: 1,
-    err: /^plinth: invalid_client/,
-  });
+  const wrong = await run(`token --client ${id}`, { CLIENT_SECRET: 'wrong' });
+  t.match(wrong, { code: 1, err: /^plinth: invalid_client/ });
 
-  const rotated = await plinth(t, ['issuer', 'rotate-keys', '--delay', '0'], env);
+  const rotated = await run('issuer rotate-keys --delay 0');
   t.match(rotated, { code: 0, out: /^ES256: {2}\S+\nRS256: {2}\S+\n$/ });
-  t.equal(
-    (await send(url, 'GET', '/items', { headers })).status,
-    200,
-    'a token of the former key stays valid',
-  );
+  t.equal((await send(url, 'GET', '/items', { headers })).status, 200, 'a token of the former key is valid');
   await untilLength('the new key signs', async () => (await send(url, 'GET', '/jwks')).json.keys, 4);
   service.child.kill('SIGTERM');
   await service.ended;
@@ -102,37 +78,28 @@ t.test('from nothing to a request on the embedded database', { skip: notInDefaul
 t.test('users and clients on the command line: what is wrong is one line', async (t) => {
   const { databaseUrl: DATABASE_URL } = await testService(t);
   const env = { DATABASE_URL };
-  const rows: [string[], string, number, RegExp][] = [
-    [['users'], '', 64, /needs a subcommand/],
-    [['users', 'create', 'a@example.org'], '', 64, /needs --name/],
-    [['users', 'create', 'a@example.org', '--name', 'A'], 'short\n', 1, /\/password must have at least/],
-    [['users', 'set-password', 'none@example.org'], `${PASSWORD}\n`, 1, /there is no user none@example\.org/],
-    [['users', 'set-scopes', 'a@example.org', '--scopes', 'item:read'], '', 64, /`item:read` is not a scope/],
-    [['clients'], '', 64, /needs a subcommand/],
-    [['clients', 'create', '--name', 'x'], '', 1, /\/type must be confidential for client_credentials/],
-    [
-      ['clients', 'create', '--name', 'x', '--redirect', 'http://example.org/'],
-      '',
-      1,
-      /\/redirect_uris\/0 must be https/,
-    ],
-    [['clients', 'delete', 'none'], '', 1, /there is no client none/],
-    [['login'], '', 64, /login needs --client/],
-    [['token', '--client', 'x'], '', 64, /token needs --client, and CLIENT_SECRET/],
-    [
-      ['login', '--client', 'x', '--service', 'http://127.0.0.1:1'],
-      '',
-      69,
-      /the authorization server cannot be used: /,
-    ],
-    [['issuer'], '', 64, /needs a subcommand: rotate-keys/],
+  const rows: [command: string, code: number, err: RegExp, input?: string][] = [
+    ['users', 64, /needs a subcommand/],
+    ['users create a@example.org', 64, /needs --name/],
+    ['users create a@example.org --name A', 1, /\/password must have at least/, 'short\n'],
+    ['users set-password no@example.org', 1, /there is no user no@example\.org/, `${PASSWORD}\n`],
+    ['users set-scopes a@example.org --scopes item:read', 64, /`item:read` is not a scope/],
+    ['clients', 64, /needs a subcommand/],
+    ['clients create --name x', 1, /\/type must be confidential for client_credentials/],
+    ['clients create --name x --redirect http://example.org/', 1, /\/redirect_uris\/0 must be https/],
+    ['clients delete none', 1, /there is no client none/],
+    ['login', 64, /login needs --client/],
+    ['token --client x', 64, /token needs --client, and CLIENT_SECRET/],
+    ['login --client x --service http://127.0.0.1:1', 69, /the authorization server cannot be used: /],
+    ['issuer', 64, /needs a subcommand: rotate-keys/],
   ];
-  for (const [args, input, code, err] of rows)
-    t.match(await plinth(t, args, env, { input }), { code, err }, args.join(' '));
+  for (const [command, code, err, input = ''] of rows)
+    t.match(await plinth(t, words(command), env, { input }), { code, err }, command);
 });
 
 t.test('clients are managed over HTTP too', async (t) => {
-  const { service, ...server } = await authorizationServer(t, { AUTH: 'bearer, api-key' });
+  const server = await authorizationServer(t, { AUTH: 'bearer, api-key' });
+  const { service } = server;
   const { key } = await makeKey(service.db);
   const headers = { 'x-api-key': key };
   const body = {
@@ -175,15 +142,13 @@ t.test('clients are managed over HTTP too', async (t) => {
     [{ scopes: ['item:read'] }, '/scopes/0'],
     [{ colour: 'red' }, '/colour'],
   ] as const) {
-    const { status, json } = await service.send('POST', '/oauth-clients', {
-      headers,
-      body: { ...body, ...change },
-    });
+    const given = { headers, body: { ...body, ...change } };
+    const { status, json } = await service.send('POST', '/oauth-clients', given);
     t.same([status, json.errors?.[0]?.path], [400, at], JSON.stringify(change));
   }
   const { config } = await server.register();
-  const tokens = await signIn({ service, ...server }, config);
-  const user = { authorization: `Bearer ${tokens.access_token}` };
+  const tokens = await signIn(server, config);
+  const user = byToken(tokens.access_token);
   t.equal((await service.send('GET', '/oauth-clients', { headers: user })).status, 403);
   t.equal((await service.send('DELETE', path, { headers })).status, 204);
   t.equal((await service.send('GET', path, { headers })).status, 404);

@@ -1,14 +1,24 @@
 import { decodeJwt } from 'jose';
 import * as client from 'openid-client';
 import { setUserScopes } from '../../../src/auth/user-scopes.js';
+import { byToken } from '../../support/credentials.js';
 import t from '../../support/test.js';
 import { until } from '../../support/until.js';
-import { authorizationServer, begin, consent, PASSWORD, signIn } from './authorization-server.js';
+import {
+  authorizationServer,
+  begin,
+  consent,
+  DEVICE,
+  MACHINE,
+  refusal,
+  signIn,
+} from './authorization-server.js';
 
 t.jobs = 3;
 
 const sorted = (scope: unknown) => String(scope).split(' ').sort().join(' ');
-const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}` } });
+const meaningsIn = (text: string) => [...text.matchAll(/<li>([^<]*)<\/li>/g)].map(([, meaning]) => meaning);
+const bearer = (token: string) => ({ headers: byToken(token) });
 
 for (const tokenFormat of ['jwt', 'opaque'] as const)
   t.test(`a scope that permits writing implies the one that permits reading: ${tokenFormat}`, async (t) => {
@@ -47,7 +57,7 @@ for (const tokenFormat of ['jwt', 'opaque'] as const)
     }
     const { refresh_token: token } = writer;
     const foreign = client.refreshTokenGrant(config, token!, { scope: 'users:read' });
-    await t.rejects(foreign, { error: 'invalid_scope' } as never, 'but not others alone');
+    await t.rejects(foreign, refusal('invalid_scope'), 'but not others alone');
     t.ok((await client.refreshTokenGrant(config, token!)).access_token, 'a refused refresh consumes nothing');
   });
 
@@ -58,31 +68,17 @@ t.test('a client that requests more scopes than it is registered for gets what i
   const granted = 'items:read items:write openid';
   const { config, id } = await server.register({ scopes: ['items:write'] });
   const flow = await begin(server, config, { scope });
-  const credentials = { email: server.user.email, password: PASSWORD, action: 'sign-in' };
-  const { text } = await flow.visitor.submit(await flow.visitor.open(String(flow.url)), credentials);
-  const meanings = [...text.matchAll(/<li>([^<]*)<\/li>/g)].map(([, meaning]) => meaning);
-  t.same(meanings, ['know who you are', 'read, change and delete items'], 'the page names no others');
+  const { text } = await flow.enter(server.user);
+  t.same(meaningsIn(text), ['know who you are', 'read, change and delete items'], 'the page names no others');
   t.equal(sorted((await signIn(server, config, { scope })).scope), granted);
-  const pushed = await fetch(`${server.issuer}/par`, {
-    method: 'POST',
-    body: new URLSearchParams({
-      ...{ client_id: id, response_type: 'code', scope, redirect_uri: 'http://127.0.0.1/callback' },
-      ...{ code_challenge: 'x'.repeat(43), code_challenge_method: 'S256' },
-    }),
+  const pushed = await server.post('/par', {
+    ...{ client_id: id, response_type: 'code', scope, redirect_uri: 'http://127.0.0.1/callback' },
+    ...{ code_challenge: 'x'.repeat(43), code_challenge_method: 'S256' },
   });
   t.equal(pushed.status, 201, 'a pushed request');
-  const device = await server.register({
-    grant_types: ['urn:ietf:params:oauth:grant-type:device_code'],
-    redirect_uris: [],
-    scopes: ['items:write'],
-  });
+  const device = await server.register({ ...DEVICE, scopes: ['items:write'] });
   t.ok((await client.initiateDeviceAuthorization(device.config, { scope })).user_code, 'a device');
-  const confidential = { type: 'confidential' as const, redirect_uris: [] };
-  const robot = await server.register({
-    ...confidential,
-    grant_types: ['client_credentials'],
-    scopes: ['items:write', 'posts:read'],
-  });
+  const robot = await server.register({ ...MACHINE, scopes: ['items:write', 'posts:read'] });
   for (const [requested, given] of [
     ['items:read', 'items:read'],
     ['items:write', 'items:write'],
@@ -95,25 +91,22 @@ t.test('a client that requests more scopes than it is registered for gets what i
     t.equal(sorted((await client.tokenIntrospection(robot.config, tokens.access_token)).scope), given);
   }
   const refused = client.clientCredentialsGrant(robot.config, { scope: 'admin users:read' });
-  await t.rejects(refused, { error: 'invalid_scope' } as never, 'others alone');
+  await t.rejects(refused, refusal('invalid_scope'), 'others alone');
   const foreign = await begin(server, config, { scope: 'users:read' });
-  t.match((await foreign.visitor.open(String(foreign.url))).url, /error=invalid_scope/);
+  t.match((await foreign.open()).url, /error=invalid_scope/);
 });
 
 t.test('a consent to write needs no further one to read', async (t) => {
   const server = await authorizationServer(t);
   await setUserScopes(server.service.db, server.user.id, ['items:write']);
   const redirect = 'https://app.example.org/callback';
-  const { config } = await server.register({
-    redirect_uris: [redirect],
-    scopes: ['items:write'],
-  });
+  const { config } = await server.register({ redirect_uris: [redirect], scopes: ['items:write'] });
   const parameters = { redirect_uri: redirect, prompt: '' };
   const flow = await begin(server, config, { ...parameters, scope: 'openid items:write' });
   t.match((await consent(flow, server.user)).url, /code=/);
   for (const scope of ['openid items:read', 'openid items:write']) {
     const again = await begin(server, config, { ...parameters, scope }, flow.visitor);
-    t.match((await flow.visitor.open(String(again.url))).url, /code=/, scope);
+    t.match((await again.open()).url, /code=/, scope);
   }
 });
 
@@ -127,14 +120,8 @@ t.test('the page names a scope once, also if another one implies it', async (t) 
     ['items:read', 'read items'],
     ['posts:read items:write', 'read posts', 'read, change and delete items'],
   ] as const) {
-    const { visitor, url } = await begin(server, config, { scope });
-    const credentials = { email: server.user.email, password: PASSWORD, action: 'sign-in' };
-    const { text } = await visitor.submit(await visitor.open(String(url)), credentials);
-    t.same(
-      [...text.matchAll(/<li>([^<]*)<\/li>/g)].map(([, meaning]) => meaning),
-      meanings,
-      scope,
-    );
+    const { text } = await (await begin(server, config, { scope })).enter(server.user);
+    t.same(meaningsIn(text), meanings, scope);
   }
 });
 

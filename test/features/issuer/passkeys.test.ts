@@ -1,12 +1,12 @@
 import { noBrowser, openPage } from '../../support/chromium.js';
 import { plinth } from '../../support/command.js';
+import { PASSWORD } from '../../support/credentials.js';
 import { checkForm } from '../../support/page-checks.js';
 import { mockLimits } from '../../support/pause.js';
 import { testService } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
-import { Authenticator } from './authenticator.js';
-import { authorizationServer, begin, PASSWORD } from './authorization-server.js';
-import { optionsOf, tokenOf } from './passkey-form.js';
+import { Authenticator, optionsOf, tokenOf } from './authenticator.js';
+import { application, authorizationServer, begin } from './authorization-server.js';
 import { Visitor } from './visitor.js';
 
 const server = await authorizationServer(t, { host: 'localhost' });
@@ -53,34 +53,23 @@ t.test('a user adds a passkey and signs in with it, in a browser', { skip: noBro
 
 t.test('a counter is used once, also by two sign-ins at once', async (t) => {
   const authenticator = new Authenticator(server.issuer);
-  const visitor = await signedIn(t, 'counter@example.org');
-  const page = await visitor.open('/account');
-  const added = await visitor.submit(page, {
-    ...tokenOf(page),
-    action: 'passkey',
-    response: authenticator.create(optionsOf(page)),
-  });
-  t.match(added.text, /Added \d{4}/);
-
+  const user = await server.addUser('counter@example.org');
+  const { visitor, page } = await server.enter(user);
+  t.match((await authenticator.add(visitor, page)).text, /Added \d{4}/);
   const { config } = await server.register();
-  const [{ id: userId } = {}] = await server.service.db.run(
-    'select id::text from public_collections.users where email = $1',
-    ['counter@example.org'],
-  );
   const open = async () => {
-    const flow = await begin(server, config, {}, new Visitor(server.issuer));
-    return { visitor: flow.visitor, form: await flow.visitor.open(String(flow.url)) };
+    const flow = await begin(server, config);
+    return { visitor: flow.visitor, form: await flow.open() };
   };
-  const use = async (counter: number, handle: string | undefined = String(userId)) => {
+  const use = async (counter: number, handle: string | undefined = user.id) => {
     const { visitor, form } = await open();
-    const response = authenticator.get(optionsOf(form), counter, handle === '' ? undefined : handle);
-    return visitor.submit(form, { ...tokenOf(form), action: 'passkey', response });
+    return authenticator.signIn(visitor, form, counter, handle === '' ? undefined : handle);
   };
   t.equal((await use(5, server.user.id)).status, 422, 'the handle of another user');
   t.equal((await use(5, '')).status, 422, 'no handle');
   const [own, other] = [await open(), await open()];
-  const elsewhere = authenticator.get(optionsOf(other.form), 5, String(userId));
-  const moved = { ...tokenOf(other.form), action: 'passkey', response: elsewhere };
+  const elsewhere = authenticator.get(optionsOf(other.form), 5, user.id);
+  const moved = { token: tokenOf(other.form), action: 'passkey', response: elsewhere };
   t.equal((await own.visitor.submit(own.form, moved)).status, 422, 'the challenge of another interaction');
   const both = await Promise.all([use(7), use(7)]);
   t.same(both.map(({ status }) => status).sort(), [200, 422]);
@@ -89,32 +78,15 @@ t.test('a counter is used once, also by two sign-ins at once', async (t) => {
 });
 
 t.test('a new password makes passkeys second factors, however it is set', async (t) => {
-  const email = 'reset@example.org';
-  const visitor = await signedIn(t, email);
+  const user = await server.addUser('reset@example.org');
+  const { email, id } = user;
   const env = { DATABASE_URL: server.service.databaseUrl };
   const admin = await testService(t, env);
-  const [{ id } = {}] = await admin.db.run('select id::text from public_collections.users where email = $1', [
-    email,
-  ]);
-  const add = async (browser: Visitor) => {
-    const page = await browser.open('/account');
-    const authenticator = new Authenticator(server.issuer);
-    const response = authenticator.create(optionsOf(page));
-    const added = await browser.submit(page, { ...tokenOf(page), action: 'passkey', response });
-    t.match(added.text, /Added \d{4}/);
-    return authenticator;
-  };
   const listed = async () => {
-    const rows = await admin.db.run('select id from passkeys where user_id = $1::uuid', [String(id)]);
+    const rows = await admin.db.run('select id from passkeys where user_id = $1::uuid', [id]);
     return rows.map((row) => row.id);
   };
   let password = PASSWORD;
-  const again = async () => {
-    const browser = new Visitor(server.issuer);
-    const form = await browser.open('/account');
-    t.match((await browser.submit(form, { email, password, action: 'sign-in' })).text, /Signed in as/);
-    return browser;
-  };
   const resets: (readonly [string, (next: string) => Promise<unknown>])[] = [
     [
       'users set-password',
@@ -124,78 +96,62 @@ t.test('a new password makes passkeys second factors, however it is set', async 
     [
       '/account',
       async (next) => {
-        const browser = await again();
-        const page = await browser.open('/account');
-        const changed = await browser.submit(page, {
-          current: password,
-          password: next,
-          action: 'change-password',
-        });
+        const { visitor, page } = await server.enter(user, '/account', password);
+        const fields = { current: password, password: next, action: 'change-password' };
+        const changed = await visitor.submit(page, fields);
         t.match(changed.text, /Passkeys, other sessions and the access of applications have ended/);
         t.match(changed.text, /Added [^<]*, valid only after the password/);
       },
     ],
   ];
-  let browser = visitor;
   const { config } = await server.register();
   for (const [name, reset] of resets) {
-    const authenticator = await add(browser);
+    const { visitor, page } = await server.enter(user, '/account', password);
+    const authenticator = new Authenticator(server.issuer);
+    t.match((await authenticator.add(visitor, page)).text, /Added \d{4}/);
     t.same(await listed(), [authenticator.id], name);
     const next = `a new passphrase by ${name}`;
     await reset(next);
     password = next;
     t.same(await listed(), [], name);
-    const flow = await begin(server, config, {}, new Visitor(server.issuer));
-    const form = await flow.visitor.open(String(flow.url));
-    const response = authenticator.get(optionsOf(form), 1, String(id));
-    const refused = await flow.visitor.submit(form, { ...tokenOf(form), action: 'passkey', response });
+    const flow = await begin(server, config);
+    const refused = await authenticator.signIn(flow.visitor, await flow.open(), 1, id);
     t.equal(refused.status, 422, name);
-    browser = await again();
   }
 });
 
 t.test('a sign-in that was submitted before a reset does not continue after it', async (t) => {
   const env = { DATABASE_URL: server.service.databaseUrl };
   const { config } = await server.register();
-  const resets: (readonly [string, (email: string) => Promise<{ code: unknown }>])[] = [
-    [
-      'set-password',
-      (email) => plinth(t, ['users', 'set-password', email], env, { input: 'a new passphrase\n' }),
-    ],
-  ];
-  for (const [name, reset] of resets) {
-    const { email } = await server.addUser(`${name}@example.org`);
-    const fields = { email, password: PASSWORD, action: 'sign-in' };
-    const waiting = async (visitor = new Visitor(server.issuer)) => {
-      const { url } = await begin(server, config, {}, visitor);
-      const form = await visitor.open(String(url));
-      return { visitor, resume: await visitor.submitOnly(form, fields) };
-    };
-    const [control, first] = [await waiting(), await waiting()];
-    const question = await control.visitor.open(control.resume);
-    t.match(question.text, /value="allow"/, `${name}: without a reset`);
-    // Another user has signed in in this browser before.
-    const shared = await signedIn(t, `other-${name}@example.org`);
-    const { url } = await begin(server, config, { prompt: 'login' }, shared);
-    const second = await shared.submitOnly(await shared.open(String(url)), fields);
-    t.equal((await reset(email)).code, 0, name);
-    for (const [visitor, resume] of [
-      [first.visitor, first.resume],
-      [shared, second],
-    ] as const) {
-      const page = await visitor.open(resume);
-      t.equal(page.status, 400, name);
-      t.notMatch(page.text, /value="allow"|logout/, name);
-    }
-    t.notMatch((await first.visitor.open('/account')).text, /Signed in as/, name);
-    const late = await control.visitor.submit(question, { action: 'allow' });
-    t.notMatch(late.url, /code=/, `${name}: a consent page that was open before`);
-    const left = await server.service.db.run(
-      `select model from issuer_records join public_collections.users as users on users.id = user_id where email = $1`,
-      [email],
-    );
-    t.same(left, [], name);
+  const { email } = await server.addUser('submitted@example.org');
+  const fields = { email, password: PASSWORD, action: 'sign-in' };
+  const waiting = async () => {
+    const { visitor, open } = await begin(server, config);
+    return { visitor, resume: await visitor.submitOnly(await open(), fields) };
+  };
+  const [control, first] = [await waiting(), await waiting()];
+  const question = await control.visitor.open(control.resume);
+  t.match(question.text, /value="allow"/, 'without a reset');
+  // Another user has signed in in this browser before.
+  const shared = await signedIn(t, 'other@example.org');
+  const { open } = await begin(server, config, { prompt: 'login' }, shared);
+  const second = await shared.submitOnly(await open(), fields);
+  const input = 'a new passphrase\n';
+  t.equal((await plinth(t, ['users', 'set-password', email], env, { input })).code, 0);
+  for (const [visitor, resume] of [
+    [first.visitor, first.resume],
+    [shared, second],
+  ] as const) {
+    const page = await visitor.open(resume);
+    t.equal(page.status, 400);
+    t.notMatch(page.text, /value="allow"|logout/);
   }
+  t.notMatch((await first.visitor.open('/account')).text, /Signed in as/);
+  const late = await control.visitor.submit(question, { action: 'allow' });
+  t.notMatch(late.url, /code=/, 'a consent page that was open before');
+  const left = `select model from issuer_records join public_collections.users as users on users.id = user_id
+    where email = $1`;
+  t.same(await server.service.db.run(left, [email]), []);
 });
 
 t.test('attestations with certificates are refused, and no address in them is requested', async (t) => {
@@ -208,13 +164,10 @@ t.test('attestations with certificates are refused, and no address in them is re
     ['tpm', new Map()],
   ] as const) {
     const page = await visitor.open('/account');
-    const response = new Authenticator(server.issuer).create(optionsOf(page), format, statement);
-    const refused = await visitor.submit(page, { ...tokenOf(page), action: 'passkey', response });
+    const refused = await new Authenticator(server.issuer).add(visitor, page, format, statement);
     t.match(refused, { status: 422, text: /The passkey was not added/ }, format);
   }
-  const page = await visitor.open('/account');
-  const response = new Authenticator(server.issuer).create(optionsOf(page));
-  const added = await visitor.submit(page, { ...tokenOf(page), action: 'passkey', response });
+  const added = await new Authenticator(server.issuer).add(visitor, await visitor.open('/account'));
   t.match(added.text, /Added \d{4}/, 'none');
 });
 
@@ -227,26 +180,20 @@ for (const [when, seconds] of [
     const page = await visitor.open('/account');
     const response = new Authenticator(server.issuer).create(optionsOf(page));
     await server.service.db.run(
-      `update issuer_records
-      set payload = jsonb_set(
-        payload::jsonb, '{loginTs}', to_jsonb(extract(epoch from now())::integer + $1::integer)
-      )
-      where model = 'Session' returning 1`,
+      `update issuer_records set payload = jsonb_set(payload::jsonb, '{loginTs}',
+        to_jsonb(extract(epoch from now())::integer + $1::integer)) where model = 'Session' returning 1`,
       [seconds],
     );
     t.match((await visitor.open('/account')).text, /To add a passkey, sign out and sign in again/);
-    const refused = await visitor.submit(page, { ...tokenOf(page), action: 'passkey', response });
+    const refused = await visitor.submit(page, { token: tokenOf(page), action: 'passkey', response });
     t.match(refused, { status: 422, text: /Sign out and sign in again/ });
   });
 
 t.test('responses that no authenticator made are refused, and counted', async (t) => {
   mockLimits(t);
-  const server = await authorizationServer(t, { host: 'localhost', AUTH_FAILURES: '3' });
-  const { config } = await server.register();
-  const flow = await begin(server, config);
-  flow.url.hostname = 'localhost';
-  const visitor = new Visitor(server.issuer);
-  let page = await visitor.open(String(flow.url));
+  const { server, config } = await application(t, {}, { host: 'localhost', AUTH_FAILURES: '3' });
+  const { visitor, open } = await begin(server, config);
+  let page = await open();
   const [, token = ''] = /name="token" value="([^"]*)"/.exec(page.text) ?? [];
   t.match(token, /^[\w-]{43}\.\d+\.[\w-]{43}$/);
   for (const [response, given] of [
@@ -268,10 +215,7 @@ t.test('at an IP address there are no passkeys', async (t) => {
 
 /** The browser of a new user that has signed in. */
 async function signedIn(t: Test, email: string): Promise<Visitor> {
-  await server.addUser(email);
-  const visitor = new Visitor(server.issuer);
-  const form = await visitor.open('/account');
-  const page = await visitor.submit(form, { email, password: PASSWORD, action: 'sign-in' });
+  const { visitor, page } = await server.enter(await server.addUser(email));
   t.match(page.text, /Signed in as/);
   return visitor;
 }

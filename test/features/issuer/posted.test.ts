@@ -1,13 +1,14 @@
 import * as client from 'openid-client';
 import { noBrowser, openPage } from '../../support/chromium.js';
+import { PASSWORD } from '../../support/credentials.js';
 import t from '../../support/test.js';
 import {
   type AuthorizationServer,
+  application,
   authorizationServer,
   begin,
   consent,
   type Flow,
-  PASSWORD,
   REDIRECT,
 } from './authorization-server.js';
 import { type Page, Visitor } from './visitor.js';
@@ -44,30 +45,21 @@ const registerWeb = ({ register }: AuthorizationServer) =>
 
 const WEB = { redirect_uri: 'https://app.example.org/callback', prompt: '', scope: 'openid self' };
 
-async function signInByPost(server: AuthorizationServer, flow: Flow): Promise<Page> {
-  const form = await post(flow.visitor, flow.url);
-  const credentials = { email: server.user.email, password: PASSWORD, action: 'sign-in' };
-  return flow.visitor.submit(await flow.visitor.submit(form, credentials), { action: 'allow' });
-}
+const signInByPost = async ({ user }: AuthorizationServer, { visitor, url }: Flow): Promise<Page> =>
+  visitor.submit(await visitor.enter(await post(visitor, url), user), { action: 'allow' });
 
 const stored = async ({ service }: AuthorizationServer): Promise<number> =>
   (await service.db.run('select from issuer_records', [])).length;
 
 t.test('an authorization request by POST leads to tokens', async (t) => {
-  const server = await authorizationServer(t);
-  const { config } = await server.register();
+  const { server, config } = await application(t);
   const flow = await begin(server, config);
   const { url } = await signInByPost(server, flow);
-  const tokens = await client.authorizationCodeGrant(config, new URL(url), {
-    pkceCodeVerifier: flow.verifier,
-    expectedState: flow.state,
-  });
+  const tokens = await flow.redeem(url);
   t.equal(tokens.claims()?.sub, server.user.id);
   const pushed = await begin(server, config);
-  const address = await client.buildAuthorizationUrlWithPAR(
-    config,
-    Object.fromEntries(pushed.url.searchParams),
-  );
+  const parameters = Object.fromEntries(pushed.url.searchParams);
+  const address = await client.buildAuthorizationUrlWithPAR(config, parameters);
   t.match((await post(flow.visitor, address)).text, /value="allow"/, 'a pushed request');
   const none = await begin(server, config, { prompt: 'none' });
   t.match((await post(new Visitor(server.issuer), none.url)).url, /error=login_required/);
@@ -78,10 +70,7 @@ t.test('a form of another site, which has no cookies, is repeated by GET, which 
   const { config } = await registerWeb(server);
   const first = await begin(server, config, WEB);
   const { url } = await consent(first, server.user);
-  const { id_token } = await client.authorizationCodeGrant(config, new URL(url), {
-    pkceCodeVerifier: first.verifier,
-    expectedState: first.state,
-  });
+  const { id_token } = await first.redeem(url);
   const end = client.buildEndSessionUrl(config, {
     id_token_hint: id_token!,
     post_logout_redirect_uri: RETURN,
@@ -118,8 +107,7 @@ t.test('a form of another site, which has no cookies, is repeated by GET, which 
 
 t.test('what a form must be', async (t) => {
   const origin = 'https://app.example.org';
-  const server = await authorizationServer(t, { CORS_ORIGINS: origin });
-  const { config } = await server.register();
+  const { server, config } = await application(t, {}, { CORS_ORIGINS: origin });
   const { url } = await begin(server, config);
   const form = url.searchParams;
   const type = 'application/x-www-form-urlencoded';
@@ -140,20 +128,16 @@ t.test('what a form must be', async (t) => {
     ['no ID token', '/sign-out', 'id_token_hint=x', type, {}, 400, /use GET/],
     ['no parameters', '/sign-out', '', undefined, {}, 303, /^/],
   ] as const) {
-    const response = await server.service.send('POST', path, {
-      body,
-      ...(mediaType === undefined ? {} : { type: mediaType }),
-      headers,
-    });
+    const given = { body, headers, ...(mediaType !== undefined && { type: mediaType }) };
+    const response = await server.service.send('POST', path, given);
     t.match(response, { status, text }, `${path}: ${name}`);
     if (status === 415) t.equal(response.headers['accept-post'], type);
   }
   const { headers } = await server.service.send('POST', `/authorize?${form}`, { body: '', type });
   t.equal(headers.location, '/authorize?', 'parameters in the address of a form do not count');
   for (const path of ['/authorize', '/sign-out']) {
-    const { headers } = await server.service.send('OPTIONS', path, {
-      headers: { origin, 'access-control-request-method': 'POST' },
-    });
+    const preflight = { headers: { origin, 'access-control-request-method': 'POST' } };
+    const { headers } = await server.service.send('OPTIONS', path, preflight);
     t.match(headers.allow, /POST/);
     t.match(headers['access-control-allow-methods'], /POST/);
     t.equal(headers['access-control-allow-credentials'], undefined, 'no page of another origin has cookies');
@@ -175,9 +159,8 @@ t.test('forms of another site in a browser', { skip: noBrowser }, async (t) => {
     const { page: target, fields } = formOf(url);
     const inputs = Object.entries(fields).map(([name, value]) => `<input name="${name}" value="${value}">`);
     const body = `<form method="post" action="${target.url}">${inputs.join('')}<button>Go</button></form>`;
-    await page.route(`${application}/`, (route) => route.fulfill({ contentType: 'text/html', body }), {
-      times: 1,
-    });
+    const form = { contentType: 'text/html', body };
+    await page.route(`${application}/`, (route) => route.fulfill(form), { times: 1 });
     await page.goto(`${application}/`);
     await page.getByRole('button', { name: 'Go' }).click();
   };

@@ -1,25 +1,25 @@
 import { decodeProtectedHeader } from 'jose';
 import * as client from 'openid-client';
 import { rotateKeys } from '../../../src/features/issuer/signing-keys.js';
-import { follow } from '../../events/follow.js';
-import { testService } from '../../support/service.js';
+import { byToken } from '../../support/credentials.js';
 import t from '../../support/test.js';
 import { until } from '../../support/until.js';
-import { authorizationServer, begin, consent, signIn } from './authorization-server.js';
+import {
+  application,
+  authorizationServer,
+  begin,
+  consent,
+  secondProcess,
+  signIn,
+} from './authorization-server.js';
 
 t.jobs = 3;
 
-const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}` } });
+const bearer = (token: string) => ({ headers: byToken(token) });
 
 t.test('keys rotate in two processes, and no valid token is rejected', async (t) => {
   const first = await authorizationServer(t);
-  const env = {
-    AUTH: 'bearer',
-    AUTH_SERVER: 'on',
-    PUBLIC_URL: first.issuer,
-    DATABASE_URL: first.service.databaseUrl,
-  };
-  const second = await testService(t, env);
+  const second = await secondProcess(t, first);
   const { config } = await first.register();
   const old = await signIn(first, config);
   const accepted = async (token: string) => {
@@ -48,30 +48,16 @@ t.test('keys rotate in two processes, and no valid token is rejected', async (t)
 });
 
 t.test('codes, tokens, sessions and consents survive a restart', async (t) => {
-  const server = await authorizationServer(t);
-  const { config } = await server.register();
+  const { server, config } = await application(t);
   const tokens = await signIn(server, config);
   const flow = await begin(server, config);
   const page = await consent(flow, server.user);
   await server.service.stop();
-  const { port } = new URL(server.issuer);
-  const env = { AUTH: 'bearer', AUTH_SERVER: 'on', PORT: port, PUBLIC_URL: server.issuer };
-  const { send } = await testService(t, { ...env, DATABASE_URL: server.service.databaseUrl });
-  t.equal((await send('GET', '/whoami', bearer(tokens.access_token))).status, 200);
-  const checks = { pkceCodeVerifier: flow.verifier, expectedState: flow.state };
-  const issued = await client.authorizationCodeGrant(config, new URL(page.url), checks);
-  t.equal((await send('GET', '/whoami', bearer(issued.access_token))).status, 200);
+  await secondProcess(t, server, { PORT: new URL(server.issuer).port });
+  t.equal(await server.statusOf(tokens.access_token), 200);
+  const issued = await flow.redeem(page.url);
+  t.equal(await server.statusOf(issued.access_token), 200);
   t.ok((await client.refreshTokenGrant(config, tokens.refresh_token!)).access_token);
   const again = await begin(server, config, {}, flow.visitor);
-  t.notMatch((await flow.visitor.open(String(again.url))).text, /name="password"/, 'the session');
-});
-
-t.test('the deletion of a user ends its event streams', async (t) => {
-  const server = await authorizationServer(t);
-  const { config } = await server.register();
-  const { access_token: token } = await signIn(server, config);
-  const stream = await follow(t, `${server.issuer}/events`, { authorization: `Bearer ${token}` });
-  t.equal(stream.status, 200);
-  await server.service.db.run('delete from public_collections.users where id = $1', [server.user.id]);
-  await until('the stream ends', () => stream.isOver());
+  t.notMatch((await again.open()).text, /name="password"/, 'the session');
 });

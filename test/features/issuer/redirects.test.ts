@@ -1,6 +1,6 @@
 import t from '../../support/test.js';
 import { words } from '../../support/words.js';
-import { authorizationServer, begin, REDIRECT } from './authorization-server.js';
+import { application, authorizationServer, begin, REDIRECT } from './authorization-server.js';
 
 t.jobs = 2;
 
@@ -60,26 +60,22 @@ t.test('a redirect URI that is not the registered one is never followed', async 
     t.equal(new URL(page.url).origin, server.issuer, 'the browser stays');
     t.notOk(page.headers.get('location'));
     t.notMatch(page.text, /<script|<a [^>]*href=/);
-    const pushed = await fetch(`${server.issuer}/par`, {
-      method: 'POST',
-      body: new URLSearchParams({ ...Object.fromEntries(url.searchParams), client_id: native.id }),
-    });
-    if (registered !== WEB) t.equal(pushed.status, 400, `pushed: ${forged}`);
-    await pushed.body?.cancel();
+    const parameters = { ...Object.fromEntries(url.searchParams), client_id: native.id };
+    if (registered !== WEB) t.equal((await server.post('/par', parameters)).status, 400, `pushed: ${forged}`);
   }
 });
 
 t.test('a request without a redirect URI, with two, or by an unknown client stays too', async (t) => {
-  const server = await authorizationServer(t);
-  const { config } = await server.register({
+  const { server, config } = await application(t, {
     redirect_uris: ['http://127.0.0.1/callback', 'http://127.0.0.1/other'],
   });
-  for (const change of [
-    (parameters: URLSearchParams) => parameters.delete('redirect_uri'),
-    (parameters: URLSearchParams) => parameters.append('redirect_uri', 'https://evil.example/'),
-    (parameters: URLSearchParams) => parameters.set('client_id', 'unknown'),
-    (parameters: URLSearchParams) => parameters.delete('client_id'),
-  ]) {
+  const changes: ((parameters: URLSearchParams) => void)[] = [
+    (parameters) => parameters.delete('redirect_uri'),
+    (parameters) => parameters.append('redirect_uri', 'https://evil.example/'),
+    (parameters) => parameters.set('client_id', 'unknown'),
+    (parameters) => parameters.delete('client_id'),
+  ];
+  for (const change of changes) {
     const { url, visitor } = await begin(server, config);
     change(url.searchParams);
     const page = await visitor.open(String(url));
@@ -89,17 +85,14 @@ t.test('a request without a redirect URI, with two, or by an unknown client stay
 });
 
 t.test('sign-out leads nowhere else', async (t) => {
-  const server = await authorizationServer(t);
-  const { id, config } = await server.register();
+  const { server, id, config } = await application(t);
   const { visitor } = await begin(server, config);
   const page = await visitor.open('/sign-out?post_logout_redirect_uri=https://evil.example/');
   t.notMatch(page.text, /evil/, 'nobody is known to have registered it');
   t.equal((await visitor.submit(page, { logout: 'yes' })).url, `${server.issuer}/sign-out/success`);
-  for (const parameters of [
-    { post_logout_redirect_uri: 'https://evil.example/', client_id: id },
-    { post_logout_redirect_uri: REDIRECT, client_id: id },
-  ]) {
-    const page = await visitor.open(`/sign-out?${new URLSearchParams(parameters)}`);
+  for (const post_logout_redirect_uri of ['https://evil.example/', REDIRECT]) {
+    const query = new URLSearchParams({ post_logout_redirect_uri, client_id: id });
+    const page = await visitor.open(`/sign-out?${query}`);
     t.equal(page.status, 400);
     t.notMatch(page.text, /<a [^>]*href=/);
   }

@@ -4,14 +4,13 @@ import { readStatements } from '../../../src/db/statements.js';
 import { recordHash } from '../../../src/features/issuer/own-tokens.js';
 import { hashPassword } from '../../../src/passwords/password.js';
 import { plinth } from '../../support/command.js';
-import { makeKey } from '../../support/credentials.js';
+import { byKey, byPassword, byToken, makeKey, PASSWORD } from '../../support/credentials.js';
 import { testService } from '../../support/service.js';
 import { sqlOf } from '../../support/sql.js';
 import t, { type Test } from '../../support/test.js';
 import { until } from '../../support/until.js';
 import { Authenticator } from './authenticator.js';
-import { authorizationServer, begin, PASSWORD, type User } from './authorization-server.js';
-import { optionsOf, tokenOf } from './passkey-form.js';
+import { authorizationServer, begin, type User } from './authorization-server.js';
 import { type Page, Visitor } from './visitor.js';
 
 const NEXT = 'another long passphrase of mine';
@@ -43,51 +42,35 @@ async function duringReset<T>(t: Test, user: User, work: () => Promise<T>): Prom
       isSettled = true;
     });
     result.catch(() => undefined);
-    await until(
-      'it waits for the reset',
-      async () => isSettled || (await waiting()).length > 0,
-      (seen) => seen,
-    );
+    await until('it waits for the reset', async () => isSettled || (await waiting()).length > 0);
     t.notOk(isSettled, 'nothing was committed before the reset');
   });
   return await result!;
 }
 
-async function accountOf(user: User): Promise<{ visitor: Visitor; page: Page }> {
-  const visitor = new Visitor(server.issuer);
-  const form = await visitor.open('/account');
-  const page = await visitor.submit(form, { email: user.email, password: PASSWORD, action: 'sign-in' });
-  return { visitor, page };
-}
-
 async function signInForm(parameters: Record<string, string> = {}) {
   const flow = await begin(server, config, { scope: 'openid self admin offline_access', ...parameters });
-  return { ...flow, form: await flow.visitor.open(String(flow.url)) };
+  return { ...flow, form: await flow.open() };
 }
 
 /** The page on which a user consents. */
-async function consentForm({ email }: User) {
+async function consentForm(user: User) {
   const flow = await signInForm();
-  const form = await flow.visitor.submit(flow.form, { email, password: PASSWORD, action: 'sign-in' });
-  return { ...flow, form };
+  return { ...flow, form: await flow.visitor.enter(flow.form, user) };
 }
 
 async function codeOf(user: User) {
-  const { visitor, form, verifier, state } = await consentForm(user);
+  const { visitor, form, redeem } = await consentForm(user);
   const { url } = await visitor.submit(form, { action: 'allow' });
-  return { url: new URL(url), checks: { pkceCodeVerifier: verifier, expectedState: state } };
+  return () => redeem(url);
 }
 
-async function tokensOf(user: User) {
-  const { url, checks } = await codeOf(user);
-  return client.authorizationCodeGrant(config, url, checks);
-}
+const tokensOf = async (user: User) => (await codeOf(user))();
 
 async function withPasskey(user: User) {
-  const { visitor, page } = await accountOf(user);
+  const { visitor, page } = await server.enter(user);
   const authenticator = new Authenticator(server.issuer);
-  const response = authenticator.create(optionsOf(page));
-  await visitor.submit(page, { ...tokenOf(page), action: 'passkey', response });
+  await authenticator.add(visitor, page);
   return authenticator;
 }
 
@@ -96,10 +79,6 @@ const failed = (work: Promise<unknown>) =>
     () => 'it succeeded',
     (error: Error & { error?: string }) => error.error ?? error.message,
   );
-
-const basicOf = ({ email }: User) => ({
-  authorization: `Basic ${Buffer.from(`${email}:${PASSWORD}`).toString('base64')}`,
-});
 
 type Prepare = (user: User) => Promise<() => Promise<unknown>>;
 
@@ -116,11 +95,10 @@ const sent =
     return async () => (await service.send(method, path(user), { body, headers })).status;
   };
 
-const byBasic = async (user: User) => basicOf(user);
-const byToken = async (user: User) => ({ authorization: `Bearer ${(await tokensOf(user)).access_token}` });
-const byKey = async ({ id }: User) => ({
-  'x-api-key': (await makeKey(service.db, { subject: id, scopes: ['self'] })).key,
-});
+const ofPassword = async (user: User) => byPassword(user.email);
+const ofToken = async (user: User) => byToken((await tokensOf(user)).access_token);
+const ofKey = async ({ id }: User) =>
+  byKey((await makeKey(service.db, { subject: id, scopes: ['self'] })).key);
 
 const KEY = { label: 'late', subject: 'mallory', scopes: ['admin'] };
 const CLIENT = {
@@ -133,22 +111,22 @@ const CURRENT = { current_password: PASSWORD };
 const own = ({ id }: User) => `/users/${id}`;
 const at = (path: string) => () => path;
 
+const statusOf = (work: () => Promise<Page>) => async () => (await work()).status;
+
 /** Each way to sign in, or to turn a sign-in into one that lasts: the step that commits, and its result. */
 const STEPS: Readonly<Record<string, [prepare: Prepare, expected: unknown]>> = {
   'a sign-in at /account': [
-    async ({ email }) => {
+    async (user) => {
       const visitor = new Visitor(server.issuer);
       const form = await visitor.open('/account');
-      return async () =>
-        (await visitor.submit(form, { email, password: PASSWORD, action: 'sign-in' })).status;
+      return statusOf(() => visitor.enter(form, user));
     },
     403,
   ],
   'a sign-in by password for an application': [
-    async ({ email }) => {
+    async (user) => {
       const { visitor, form } = await signInForm();
-      return async () =>
-        (await visitor.submit(form, { email, password: PASSWORD, action: 'sign-in' })).status;
+      return statusOf(() => visitor.enter(form, user));
     },
     400,
   ],
@@ -156,9 +134,7 @@ const STEPS: Readonly<Record<string, [prepare: Prepare, expected: unknown]>> = {
     async (user) => {
       const authenticator = await withPasskey(user);
       const { visitor, form } = await signInForm();
-      const response = authenticator.get(optionsOf(form), 1, user.id);
-      return async () =>
-        (await visitor.submit(form, { ...tokenOf(form), action: 'passkey', response })).status;
+      return statusOf(() => authenticator.signIn(visitor, form, 1, user.id));
     },
     422,
   ],
@@ -166,21 +142,21 @@ const STEPS: Readonly<Record<string, [prepare: Prepare, expected: unknown]>> = {
     async ({ email }) => {
       const { visitor, form } = await signInForm();
       const resume = await visitor.submitOnly(form, { email, password: PASSWORD, action: 'sign-in' });
-      return async () => (await visitor.open(resume)).status;
+      return statusOf(() => visitor.open(resume));
     },
     400,
   ],
   'a consent': [
     async (user) => {
       const { visitor, form } = await consentForm(user);
-      return async () => (await visitor.submit(form, { action: 'allow' })).status;
+      return statusOf(() => visitor.submit(form, { action: 'allow' }));
     },
     400,
   ],
   'the exchange of a code': [
     async (user) => {
-      const { url, checks } = await codeOf(user);
-      return () => failed(client.authorizationCodeGrant(config, url, checks));
+      const redeem = await codeOf(user);
+      return () => failed(redeem());
     },
     'invalid_grant',
   ],
@@ -193,37 +169,35 @@ const STEPS: Readonly<Record<string, [prepare: Prepare, expected: unknown]>> = {
   ],
   'a new passkey': [
     async (user) => {
-      const { visitor, page } = await accountOf(user);
-      const response = new Authenticator(server.issuer).create(optionsOf(page));
-      return async () =>
-        (await visitor.submit(page, { ...tokenOf(page), action: 'passkey', response })).status;
+      const { visitor, page } = await server.enter(user);
+      return statusOf(() => new Authenticator(server.issuer).add(visitor, page));
     },
     422,
   ],
   'a change of the password at /account': [
     async (user) => {
-      const { visitor, page } = await accountOf(user);
+      const { visitor, page } = await server.enter(user);
       const fields = { current: PASSWORD, password: 'the passphrase of another', action: 'change-password' };
-      return async () => (await visitor.submit(page, fields)).status;
+      return statusOf(() => visitor.submit(page, fields));
     },
     403,
   ],
   'a change of the password with the current one': [
-    sent('PATCH', own, { password: 'the passphrase of another', ...CURRENT }, byKey),
+    sent('PATCH', own, { password: 'the passphrase of another', ...CURRENT }, ofKey),
     403,
   ],
   'a change of the password with Basic': [
-    sent('PATCH', own, { password: 'the passphrase of another' }, byBasic),
+    sent('PATCH', own, { password: 'the passphrase of another' }, ofPassword),
     403,
   ],
   'a change of the email with the current password': [
-    sent('PATCH', own, { email: 'mallory@example.org', ...CURRENT }, byKey),
+    sent('PATCH', own, { email: 'mallory@example.org', ...CURRENT }, ofKey),
     403,
   ],
-  'an API key with Basic': [sent('POST', at('/keys'), KEY, byBasic), 403],
-  'an API key with a token': [sent('POST', at('/keys'), KEY, byToken), 403],
-  'a client with Basic': [sent('POST', at('/oauth-clients'), CLIENT, byBasic), 403],
-  'a webhook with Basic': [sent('POST', at('/webhooks'), WEBHOOK, byBasic), 403],
+  'an API key with Basic': [sent('POST', at('/keys'), KEY, ofPassword), 403],
+  'an API key with a token': [sent('POST', at('/keys'), KEY, ofToken), 403],
+  'a client with Basic': [sent('POST', at('/oauth-clients'), CLIENT, ofPassword), 403],
+  'a webhook with Basic': [sent('POST', at('/webhooks'), WEBHOOK, ofPassword), 403],
 };
 
 const leftOf = ({ id }: User) => sql`
@@ -243,10 +217,8 @@ for (const [name, [prepare, expected]] of Object.entries(STEPS))
     t.strictSame([...(await leftOf(user))], []);
     const [{ email: now } = {}] = await sql`select email from users where id = ${user.id}`;
     t.equal(now, email);
-    t.match((await accountOf(user)).page.status, 422, 'the old password is wrong');
-    const visitor = new Visitor(server.issuer);
-    const form = await visitor.open('/account');
-    const page = await visitor.submit(form, { email, password: NEXT, action: 'sign-in' });
+    t.match((await server.enter(user)).page.status, 422, 'the old password is wrong');
+    const { page } = await server.enter(user, '/account', NEXT);
     t.equal(/Signed in as/.test(page.text), true, 'the new password stays');
   });
 
@@ -280,7 +252,7 @@ t.test('a reset ends the sign-ins that commit while it waits for them', async (t
 
 t.test('a hash that is renewed for the same password ends nothing', async (t) => {
   const user = await server.addUser('renewed@example.org');
-  const { visitor } = await accountOf(user);
+  const { visitor } = await server.enter(user);
   const [{ hash } = {}] = await sql`select hash from passwords where user_id = ${user.id}`;
   const rehash = readStatements('auth.sql').get('rehash')!;
   await sql.unsafe(rehash, [user.id, hash, await hashPassword(PASSWORD)]);

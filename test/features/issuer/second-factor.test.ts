@@ -4,22 +4,25 @@ import { Secret, TOTP } from 'otpauth';
 import { setUserScopes } from '../../../src/auth/user-scopes.js';
 import { noBrowser, openPage } from '../../support/chromium.js';
 import { plinth } from '../../support/command.js';
-import { openWithMail } from '../../support/mail-server.js';
+import { byPassword, PASSWORD } from '../../support/credentials.js';
 import { checkPage } from '../../support/page-checks.js';
 import { mockLimits } from '../../support/pause.js';
 import { testService } from '../../support/service.js';
 import t from '../../support/test.js';
 import { until } from '../../support/until.js';
-import { Authenticator } from './authenticator.js';
+import { Authenticator, optionsOf, submitPasskey } from './authenticator.js';
 import {
-  type AuthorizationServer,
   authorizationServer,
   begin,
-  PASSWORD,
+  connectDevice,
+  DEVICE,
+  postForm,
+  secondProcess,
+  serverWithMail,
+  signIn,
   type User,
 } from './authorization-server.js';
-import { optionsOf, tokenOf } from './passkey-form.js';
-import { type Page, Visitor } from './visitor.js';
+import type { Page } from './visitor.js';
 
 const SETTINGS = {
   host: 'localhost',
@@ -45,22 +48,9 @@ const secretIn = ({ text }: Page) => /name="secret" value="([A-Z2-7]{32})"/.exec
 const forgetUse = ({ id }: User) =>
   db.run('update plinth_totp set last_step = 0 where user_id = $1::uuid returning 1', [id]);
 
-/** A browser in which a user has entered the password on the page of its account, and the page that it sees. */
-async function enter({ email }: User, { issuer }: AuthorizationServer = server, path = '/account') {
-  const visitor = new Visitor(issuer);
-  const form = await visitor.open(path);
-  return { visitor, page: await visitor.submit(form, { email, password: PASSWORD, action: 'sign-in' }) };
-}
-
-interface App {
-  readonly visitor: Visitor;
-  readonly secret: string;
-  readonly codes: readonly string[];
-}
-
 /** Sets up an authenticator app. */
-async function enrol(user: User, on = server): Promise<App> {
-  const { visitor, page } = await enter(user, on);
+async function enrol(user: User, on = server) {
+  const { visitor, page } = await on.enter(user);
   const offer = await visitor.submit(page, { action: 'begin-totp' });
   const secret = secretIn(offer);
   const done = await visitor.submit(offer, { action: 'confirm-totp', code: codeOf(secret) });
@@ -78,7 +68,7 @@ async function withApp(email: string, scopes: readonly string[] = []) {
 
 t.test('a user sets up an authenticator app: the secret and recovery codes are shown once', async (t) => {
   const user = await server.addUser('enrols@example.org');
-  const { visitor, page } = await enter(user);
+  const { visitor, page } = await server.enter(user);
   t.match(page.text, /There is no authenticator app/);
   const offer = await visitor.submit(page, { action: 'begin-totp' });
   const secret = secretIn(offer);
@@ -91,11 +81,9 @@ t.test('a user sets up an authenticator app: the secret and recovery codes are s
   const wrong = await visitor.submit(offer, { action: 'confirm-totp', code: codeOf(secret, 5) });
   t.match(wrong, { status: 422, text: /The code is not valid/ });
   t.equal(secretIn(wrong), secret, 'the secret that the app has already');
+  const wrongCode = { action: 'confirm-totp', code: '000000' };
   for (const other of ['', 'A', `${secret.slice(1)}1`, secret.toLowerCase()])
-    t.equal(
-      (await visitor.submit(offer, { action: 'confirm-totp', secret: other, code: '000000' })).status,
-      422,
-    );
+    t.match(await visitor.submit(offer, { ...wrongCode, secret: other }), { status: 422 });
   const done = await visitor.submit(wrong, { action: 'confirm-totp', code: codeOf(secret) });
   t.equal(done.status, 200);
   t.equal(done.text.match(/<code>[0-9a-f]{5}(-[0-9a-f]{5}){5}<\/code>/g)?.length, 10);
@@ -127,25 +115,24 @@ t.test('a second step takes each code and each recovery code once', async (t) =>
     ['no recovery code', () => '00000-00000-00000-00000', 422],
   ];
   for (const [name, code, status] of rows) {
-    const { visitor, page } = await enter(user);
+    const { visitor, page } = await server.enter(user);
     t.match(page.text, /<h1>Second step<\/h1>/, name);
     const next = await visitor.submit(page, { action: 'code', code: code() });
     t.equal(next.status, status, name);
     t.equal(/Signed in as/.test(next.text), status === 200, name);
   }
   await forgetUse(user);
-  const halves = await Promise.all([enter(user), enter(user)]);
+  const halves = await Promise.all([server.enter(user), server.enter(user)]);
   const same = codeOf(secret);
-  const both = await Promise.all(
-    halves.map(({ visitor, page }) => visitor.submit(page, { action: 'code', code: same })),
-  );
+  const used = halves.map(({ visitor, page }) => visitor.submit(page, { action: 'code', code: same }));
+  const both = await Promise.all(used);
   t.same(both.map(({ status }) => status).sort(), [200, 422], 'one code in two browsers');
-  t.match((await enter(user)).page.text, /<h1>Second step/);
+  t.match((await server.enter(user)).page.text, /<h1>Second step/);
 });
 
 t.test('a password alone opens neither the account nor a page, and ends by signing out', async (t) => {
   const { user } = await withApp('half@example.org', ['admin']);
-  const { visitor, page } = await enter(user, server, '/account?return=/keys');
+  const { visitor, page } = await server.enter(user, '/account?return=/keys');
   t.match(page.text, /Second step/);
   t.match((await visitor.submit(page, { action: 'remove-totp' })).text, /Second step/);
   const changed = { current: PASSWORD, password: 'another passphrase of mine' };
@@ -159,16 +146,14 @@ t.test('a password alone opens neither the account nor a page, and ends by signi
 t.test('REQUIRE_SECOND_FACTOR=admin: tokens, the pages and Basic', async (t) => {
   const plain = await server.addUser('plain@example.org');
   await setUserScopes(db, plain.id, ['admin', 'items:read']);
-  const basic = { authorization: `Basic ${Buffer.from(`${plain.email}:${PASSWORD}`).toString('base64')}` };
-  const refused = {
-    status: 403,
-    json: { error: { code: 'SECOND_FACTOR_REQUIRED', details: { scope: 'admin' } } },
-  };
+  const basic = byPassword(plain.email);
+  const error = { code: 'SECOND_FACTOR_REQUIRED', details: { scope: 'admin' } };
+  const refused = { status: 403, json: { error } };
   t.match(await server.service.send('GET', '/keys', { headers: basic }), refused);
   t.match((await server.service.send('GET', '/whoami', { headers: basic })).json.scopes, ['self']);
   t.equal((await server.service.send('GET', `/users/${plain.id}`, { headers: basic })).status, 200);
 
-  const { visitor, page } = await enter(plain, server, '/account?return=/keys');
+  const { visitor, page } = await server.enter(plain, '/account?return=/keys');
   t.match(page.text, /Set up a second factor to use what you may do by admin/, 'instead of the page');
   const keys = await visitor.open('/keys');
   t.match(keys, { status: 403, text: /SECOND_FACTOR_REQUIRED/ });
@@ -187,7 +172,7 @@ t.test('REQUIRE_SECOND_FACTOR=admin: tokens, the pages and Basic', async (t) => 
   const claims = await claimsOf(plain, 'openid admin', [{ action: 'code', code: codeOf(secret) }]);
   t.match(claims, { amr: ['pwd', 'otp', 'mfa'], acr: '2', scope: 'openid admin' });
   await forgetUse(plain);
-  const admin = await enter(plain, server, '/account?return=/keys');
+  const admin = await server.enter(plain, '/account?return=/keys');
   const shown = await admin.visitor.submit(admin.page, { action: 'code', code: codeOf(secret) });
   t.match(shown, { status: 200, url: `${server.issuer}/keys` });
 });
@@ -200,21 +185,17 @@ t.test('a session without a second factor steps up for a scope, and no prompt fa
   t.match(page.text, /value="allow"/, 'a user with a passkey signs in by password');
   await visitor.submit(page, { action: 'allow' });
   const silent = await begin(server, config, { scope: 'openid admin', prompt: 'none' }, visitor);
-  t.match((await visitor.open(String(silent.url))).url, /error=interaction_required/);
+  t.match((await silent.open()).url, /error=interaction_required/);
   const flow = await begin(server, config, { scope: 'openid self admin' }, visitor);
-  const form = await visitor.open(String(flow.url));
+  const form = await flow.open();
   t.match(form.text, /Use your passkey/);
   const strange = new Authenticator(server.issuer).get(optionsOf(form), 1, user.id);
-  const wrong = await visitor.submit(form, { ...tokenOf(form), action: 'passkey', response: strange });
+  const wrong = await submitPasskey(visitor, form, strange);
   t.equal(wrong.status, 422);
-  const response = authenticator.get(optionsOf(wrong), 1, user.id);
-  const consent = await visitor.submit(wrong, { ...tokenOf(wrong), action: 'passkey', response });
+  const consent = await authenticator.signIn(visitor, wrong, 1, user.id);
   t.match(consent.text, /administer this service/);
   const { url } = await visitor.submit(consent, { action: 'allow' });
-  const tokens = await client.authorizationCodeGrant(config, new URL(url), {
-    pkceCodeVerifier: flow.verifier,
-    expectedState: flow.state,
-  });
+  const tokens = await flow.redeem(url);
   const expected = { amr: ['pwd', 'hwk', 'user', 'mfa'], acr: '2' };
   t.match(decodeJwt(tokens.access_token), { ...expected, scope: 'openid self admin' });
   t.match(decodeJwt(tokens.id_token!), expected);
@@ -225,9 +206,8 @@ t.test('a passkey alone is two factors', async (t) => {
   await setUserScopes(db, user.id, ['admin']);
   const authenticator = await addPasskey(user);
   const flow = await begin(server, config, { scope: 'openid admin' });
-  const form = await flow.visitor.open(String(flow.url));
-  const response = authenticator.get(optionsOf(form), 1, user.id);
-  const consent = await flow.visitor.submit(form, { ...tokenOf(form), action: 'passkey', response });
+  const form = await flow.open();
+  const consent = await authenticator.signIn(flow.visitor, form, 1, user.id);
   t.match(consent.text, /value="allow"/);
 });
 
@@ -235,47 +215,22 @@ t.test('no refresh has the scope that a later setting requires', async (t) => {
   const before = await authorizationServer(t, { ...SETTINGS, REQUIRE_SECOND_FACTOR: '', AUTH: 'bearer' });
   await setUserScopes(before.service.db, before.user.id, ['admin']);
   const { config, id } = await before.register({ scopes: ['self', 'admin'] });
-  const flow = await begin(before, config, { scope: 'openid self admin offline_access' });
-  let page = await flow.visitor.open(String(flow.url));
-  page = await flow.visitor.submit(page, { email: before.user.email, password: PASSWORD, action: 'sign-in' });
-  page = await flow.visitor.submit(page, { action: 'allow' });
-  const first = await client.authorizationCodeGrant(config, new URL(page.url), {
-    pkceCodeVerifier: flow.verifier,
-    expectedState: flow.state,
-  });
+  const first = await signIn(before, config, { scope: 'openid self admin offline_access' });
   t.match(decodeJwt(first.access_token), { amr: ['pwd'], acr: '1', scope: /admin/ });
-  const after = await testService(t, {
-    AUTH: 'bearer',
-    AUTH_SERVER: 'on',
-    PUBLIC_URL: before.issuer,
-    DATABASE_URL: before.service.databaseUrl,
-    REQUIRE_SECOND_FACTOR: 'admin',
-  });
-  const body = new URLSearchParams({
-    grant_type: 'refresh_token',
-    client_id: id,
-    refresh_token: first.refresh_token!,
-  });
-  const response = await fetch(`${after.url}/token`, { method: 'POST', body });
-  const { access_token: token } = (await response.json()) as { access_token: string };
+  const after = await secondProcess(t, before, { REQUIRE_SECOND_FACTOR: 'admin' });
+  const refresh = { grant_type: 'refresh_token', client_id: id, refresh_token: first.refresh_token! };
+  const token = (await postForm(`${after.url}/token`, refresh)).json.access_token!;
   t.notMatch(decodeJwt(token).scope, /admin/);
   t.match(decodeJwt(token).scope, /self/);
 });
 
 t.test('a device has the scope after the second step in the browser', async (t) => {
   const { user, secret } = await withApp('device@example.org', ['admin']);
-  const grant = 'urn:ietf:params:oauth:grant-type:device_code';
-  const { config } = await server.register({ grant_types: [grant], redirect_uris: [], scopes: ['admin'] });
-  const device = await client.initiateDeviceAuthorization(config, { scope: 'openid admin' });
-  const visitor = new Visitor(server.issuer);
-  let page = await visitor.open(device.verification_uri);
-  page = await visitor.submit(page, { user_code: device.user_code });
-  page = await visitor.submit(page, {});
-  page = await visitor.submit(page, { email: user.email, password: PASSWORD, action: 'sign-in' });
-  t.match(page.text, /<h1>Second step/);
-  page = await visitor.submit(page, { action: 'code', code: codeOf(secret) });
-  await visitor.submit(page, { action: 'allow' });
-  const tokens = await client.pollDeviceAuthorizationGrant(config, { ...device, interval: 0.05 });
+  const { config } = await server.register({ ...DEVICE, scopes: ['admin'] });
+  const { tokens } = await connectDevice({ ...server, user }, config, 'openid admin', ({ text }) => {
+    t.match(text, /<h1>Second step/);
+    return [{ action: 'code', code: codeOf(secret) }];
+  });
   t.match(decodeJwt(tokens.access_token), { amr: ['pwd', 'otp', 'mfa'], acr: '2', scope: 'openid admin' });
 });
 
@@ -284,19 +239,16 @@ t.test('the passkey of another user is no second factor', async (t) => {
   const other = await server.addUser('other@example.org');
   const theirs = await addPasskey(other);
   const mine = new Authenticator(server.issuer);
-  const app = await enter(user);
+  const app = await server.enter(user);
   const account = await app.visitor.submit(app.page, { action: 'code', code: codeOf(secret) });
-  const created = { ...tokenOf(account), action: 'passkey', response: mine.create(optionsOf(account)) };
-  t.match((await app.visitor.submit(account, created)).text, /Added \d{4}/);
+  t.match((await mine.add(app.visitor, account)).text, /Added \d{4}/);
   for (const [authenticator, owner, status] of [
     [theirs, other, 422],
     [theirs, user, 422],
     [mine, user, 200],
   ] as const) {
-    const { visitor, page } = await enter(user);
-    const response = authenticator.get(optionsOf(page), 9, owner.id);
-    const next = await visitor.submit(page, { ...tokenOf(page), action: 'passkey', response });
-    t.equal(next.status, status);
+    const { visitor, page } = await server.enter(user);
+    t.equal((await authenticator.signIn(visitor, page, 9, owner.id)).status, status);
   }
 });
 
@@ -308,22 +260,14 @@ t.test('a reset of the password removes no second factor', async (t) => {
   const env = { DATABASE_URL: server.service.databaseUrl };
   const set = await plinth(t, ['users', 'set-password', user.email], env, { input: `${PASSWORD}\n` });
   t.equal(set.code, 0);
-  const byCode = await enter(user);
-  t.match(
-    (await byCode.visitor.submit(byCode.page, { action: 'code', code: codeOf(secret) })).text,
-    /Signed in as/,
-  );
-  const { visitor, page } = await enter(user);
-  const response = authenticator.get(optionsOf(page), 1, user.id);
-  const done = await visitor.submit(page, { ...tokenOf(page), action: 'passkey', response });
+  const byCode = await server.enter(user);
+  const passed = await byCode.visitor.submit(byCode.page, { action: 'code', code: codeOf(secret) });
+  t.match(passed.text, /Signed in as/);
+  const { visitor, page } = await server.enter(user);
+  const done = await authenticator.signIn(visitor, page, 1, user.id);
   t.match(done.text, /Added [^<]*, valid only after the password/);
   const alone = await begin(server, config);
-  const form = await alone.visitor.open(String(alone.url));
-  const again = authenticator.get(optionsOf(form), 2, user.id);
-  t.equal(
-    (await alone.visitor.submit(form, { ...tokenOf(form), action: 'passkey', response: again })).status,
-    422,
-  );
+  t.equal((await authenticator.signIn(alone.visitor, await alone.open(), 2, user.id)).status, 422);
   const removed = await visitor.submit(done, { action: 'remove-passkey', id: authenticator.id });
   t.match(removed.text, /There are no passkeys/);
 });
@@ -331,60 +275,38 @@ t.test('a reset of the password removes no second factor', async (t) => {
 t.test('a factor is removed after a recent sign-in, or by an operator', async (t) => {
   const { user, visitor } = await withApp('removes@example.org');
   const account = await visitor.open('/account');
-  await db.run(
-    `update issuer_records set payload = jsonb_set(payload::jsonb, '{loginTs}', '1000') where user_id = $1::uuid
-    returning 1`,
-    [user.id],
-  );
+  const old = `update issuer_records set payload = jsonb_set(payload::jsonb, '{loginTs}', '1000')
+    where user_id = $1::uuid returning 1`;
+  await db.run(old, [user.id]);
   for (const action of ['remove-totp', 'begin-totp', 'remove-passkey']) {
     const stale = await visitor.submit(account, { action });
     t.match(stale, { status: 422, text: /Sign out and sign in again/ }, action);
   }
-  const shown = async () => {
-    const { out } = await plinth(t, ['users', 'show', user.email], {
-      DATABASE_URL: server.service.databaseUrl,
-    });
-    return JSON.parse(out).second_factor;
-  };
-  t.equal(await shown(), true);
   const env = { DATABASE_URL: server.service.databaseUrl };
+  const shown = async () =>
+    JSON.parse((await plinth(t, ['users', 'show', user.email], env)).out).second_factor;
+  t.equal(await shown(), true);
   t.equal((await plinth(t, ['users', 'remove-second-factor', user.email], env)).code, 0);
   t.equal(await shown(), false);
-  t.match((await enter(user)).page.text, /There is no authenticator app/);
+  t.match((await server.enter(user)).page.text, /There is no authenticator app/);
   const next = await enrol(user);
   const gone = await next.visitor.submit(await next.visitor.open('/account'), { action: 'remove-totp' });
   t.match(gone.text, /There is no authenticator app/);
-  const [left] = await db.run(
-    'select count(*)::int as n from plinth_recovery_codes where user_id = $1::uuid',
-    [user.id],
-  );
-  t.equal(left!.n, 0);
+  t.same(await db.run('select from plinth_recovery_codes where user_id = $1::uuid', [user.id]), []);
 });
 
 t.test('the end of the only factor ends the access that it gave', async (t) => {
   const { user, secret } = await withApp('ends@example.org', ['admin']);
   const flow = await begin(server, config, { scope: 'openid admin offline_access' });
-  let page = await flow.visitor.open(String(flow.url));
-  page = await flow.visitor.submit(page, { email: user.email, password: PASSWORD, action: 'sign-in' });
-  page = await flow.visitor.submit(page, { action: 'code', code: codeOf(secret) });
-  page = await flow.visitor.submit(page, { action: 'allow' });
-  const tokens = await client.authorizationCodeGrant(config, new URL(page.url), {
-    pkceCodeVerifier: flow.verifier,
-    expectedState: flow.state,
-  });
+  const step = await flow.visitor.submit(await flow.enter(user), { action: 'code', code: codeOf(secret) });
+  const tokens = await flow.redeem((await flow.visitor.submit(step, { action: 'allow' })).url);
   t.match(decodeJwt(tokens.access_token).scope, /admin/);
   await flow.visitor.submit(await flow.visitor.open('/account'), { action: 'remove-totp' });
   await t.rejects(client.refreshTokenGrant(config, tokens.refresh_token!), 'no refresh');
-  const authorization = `Bearer ${tokens.access_token}`;
-  await until(
-    'the token ends',
-    async () => (await server.service.send('GET', '/whoami', { headers: { authorization } })).status,
-    401,
-  );
-  const sessions = await db.run(
-    `select payload::json ->> 'amr' as amr from issuer_records where user_id = $1::uuid and model = 'Session'`,
-    [user.id],
-  );
+  await server.ends(tokens.access_token);
+  const proofs = `select payload::json ->> 'amr' as amr from issuer_records
+    where user_id = $1::uuid and model = 'Session'`;
+  const sessions = await db.run(proofs, [user.id]);
   t.ok(sessions.length > 0);
   for (const { amr } of sessions) t.same(JSON.parse(String(amr)), ['pwd']);
 });
@@ -393,7 +315,7 @@ t.test('guesses of codes are limited by user and address, with Retry-After', asy
   mockLimits(t);
   const limited = await authorizationServer(t, { AUTH_FAILURES: '3' });
   const { secret } = await enrol(limited.user, limited);
-  const { visitor, page } = await enter(limited.user, limited);
+  const { visitor, page } = await limited.enter();
   for (const code of ['000000', '', '00000-00000-00000-00000'])
     t.equal((await visitor.submit(page, { action: 'code', code })).status, 422, code);
   const refused = await visitor.submit(page, { action: 'code', code: codeOf(secret, 1) });
@@ -402,15 +324,11 @@ t.test('guesses of codes are limited by user and address, with Retry-After', asy
 });
 
 t.test('a user is notified by mail of changes and of a recovery code that was used', async (t) => {
-  const { mail, opened: on } = await openWithMail(
-    t,
-    (settings) => authorizationServer(t, settings, { mailPollMs: 50 }),
-    ({ service }) => service,
-  );
+  const { mail, server: on } = await serverWithMail(t);
   const { codes } = await enrol(on.user, on);
   await until('the first message', () => mail.received.length, 1);
   t.match(mail.received[0], { to: on.user.email, text: /authenticator app/ });
-  const { visitor, page } = await enter(on.user, on);
+  const { visitor, page } = await on.enter();
   const account = await visitor.submit(page, { action: 'code', code: codes[0]! });
   await until('the second message', () => mail.received.length, 2);
   await visitor.submit(account, { action: 'remove-totp' });
@@ -429,9 +347,9 @@ t.test('without script, at two widths, by keyboard', { skip: noBrowser }, async 
   const page = await openPage(t, server.issuer, { width: 390, javaScriptEnabled: false });
   const check = async (name: string) => {
     // axe needs scripts: the page is the same with them.
-    const { visitor } = { visitor: await page.content() };
+    const html = await page.content();
     const copy = await openPage(t, server.issuer);
-    await copy.setContent(visitor);
+    await copy.setContent(html);
     await checkPage(t, copy, name, views);
   };
   const signIn = async () => {
@@ -466,11 +384,9 @@ t.test('without script, at two widths, by keyboard', { skip: noBrowser }, async 
 });
 
 /** The browser of a user who has entered the password for the client, and the page that it sees. */
-async function stepOf({ email }: User, scope: string) {
+async function stepOf(user: User, scope: string) {
   const flow = await begin(server, config, { scope });
-  const form = await flow.visitor.open(String(flow.url));
-  const page = await flow.visitor.submit(form, { email, password: PASSWORD, action: 'sign-in' });
-  return { ...flow, page };
+  return { ...flow, page: await flow.enter(user) };
 }
 
 /** The claims of an access token for a client, after these steps. */
@@ -478,14 +394,12 @@ async function claimsOf(user: User, scope: string, steps: readonly Record<string
   const flow = await stepOf(user, scope);
   let { page } = flow;
   for (const step of [...steps, { action: 'allow' }]) page = await flow.visitor.submit(page, step);
-  const checks = { pkceCodeVerifier: flow.verifier, expectedState: flow.state };
-  return decodeJwt((await client.authorizationCodeGrant(config, new URL(page.url), checks)).access_token);
+  return decodeJwt((await flow.redeem(page.url)).access_token);
 }
 
 async function addPasskey(user: User): Promise<Authenticator> {
-  const { visitor, page } = await enter(user);
+  const { visitor, page } = await server.enter(user);
   const authenticator = new Authenticator(server.issuer);
-  const response = authenticator.create(optionsOf(page));
-  await visitor.submit(page, { ...tokenOf(page), action: 'passkey', response });
+  await authenticator.add(visitor, page);
   return authenticator;
 }

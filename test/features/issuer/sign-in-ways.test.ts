@@ -1,12 +1,11 @@
 import * as client from 'openid-client';
 import { Secret, TOTP } from 'otpauth';
 import { plinth } from '../../support/command.js';
-import { makeKey } from '../../support/credentials.js';
+import { byKey, byPassword, byToken, makeKey, PASSWORD } from '../../support/credentials.js';
 import t from '../../support/test.js';
 import { until } from '../../support/until.js';
 import { Authenticator } from './authenticator.js';
-import { authorizationServer, begin, consent, PASSWORD, type User } from './authorization-server.js';
-import { Visitor } from './visitor.js';
+import { authorizationServer, begin, consent, INVALID_GRANT, type User } from './authorization-server.js';
 
 const server = await authorizationServer(t, {
   host: 'localhost',
@@ -25,12 +24,9 @@ const appOf = async (user: User, secret?: string) =>
 
 async function tokensOf(user: User, secret?: string) {
   const flow = await begin(server, config);
-  let page = await flow.visitor.open(String(flow.url));
-  page = await flow.visitor.submit(page, { email: user.email, password: PASSWORD, action: 'sign-in' });
+  let page = await flow.enter(user);
   if (secret !== undefined) page = await flow.visitor.submit(page, { action: 'code', code: codeOf(secret) });
-  const { url } = await flow.visitor.submit(page, { action: 'allow' });
-  const checks = { pkceCodeVerifier: flow.verifier, expectedState: flow.state };
-  return client.authorizationCodeGrant(config, new URL(url), checks);
+  return flow.redeem((await flow.visitor.submit(page, { action: 'allow' })).url);
 }
 
 const waysBy = (headers: Record<string, string>) => ({
@@ -70,15 +66,13 @@ t.test('an application adds and removes an authenticator app, with the password 
 t.test('the access of applications without a second factor ends when one is added', async (t) => {
   const user = await server.addUser('half@example.org');
   const tokens = await tokensOf(user);
-  const own = waysBy({ authorization: `Bearer ${tokens.access_token}` });
-  const visitor = new Visitor(server.issuer);
-  const session = { email: user.email, password: PASSWORD, action: 'sign-in' };
-  await visitor.submit(await visitor.open('/account'), session);
+  const own = waysBy(byToken(tokens.access_token));
+  const { visitor } = await server.enter(user);
   const { refresh_token: refresh } = await client.refreshTokenGrant(config, tokens.refresh_token!);
   const { secret } = (await own.change({ action: 'begin-totp', current_password: PASSWORD })).json.shown.app;
   const added = { action: 'confirm-totp', secret, code: codeOf(secret), current_password: PASSWORD };
   t.equal((await own.change(added)).status, 200);
-  await t.rejects(client.refreshTokenGrant(config, refresh!), { error: 'invalid_grant' } as never);
+  await t.rejects(client.refreshTokenGrant(config, refresh!), INVALID_GRANT);
   const ways = async () => (await own.change({ action: 'remove-totp' })).status;
   t.equal(await until('the token ends', ways, 401), 401);
   t.match((await visitor.open('/account')).text, 'name="code"', 'the session proves one factor');
@@ -88,7 +82,7 @@ t.test('the access of applications without a second factor ends when one is adde
   await service.db.run(passkey, [user.id]);
   const more = await client.refreshTokenGrant(config, whole.refresh_token!);
   const removed = { action: 'remove-passkey', id: 'half', current_password: PASSWORD };
-  const both = waysBy({ authorization: `Bearer ${more.access_token}` });
+  const both = waysBy(byToken(more.access_token));
   t.match(await both.change(removed), { status: 200, json: { passkeys: [], app: {} } });
   t.equal((await both.change(removed)).status, 404, 'there is none any more');
 });
@@ -114,8 +108,7 @@ t.test('a sign-in that goes on while a factor is added or removed gives no acces
 });
 
 t.test('an action that changes nothing is 404', async (t) => {
-  const basic = Buffer.from(`${(await server.addUser('none@example.org')).email}:${PASSWORD}`);
-  const own = waysBy({ authorization: `Basic ${basic.toString('base64')}` });
+  const own = waysBy(byPassword((await server.addUser('none@example.org')).email));
   for (const body of [
     { action: 'remove-totp' },
     { action: 'remove-passkey', id: 'x' },
@@ -127,8 +120,7 @@ t.test('an action that changes nothing is 404', async (t) => {
 
 t.test('a passkey over HTTP, by Basic without the password again', async (t) => {
   const user = await server.addUser('passkey@example.org');
-  const basic = Buffer.from(`${user.email}:${PASSWORD}`).toString('base64');
-  const own = waysBy({ authorization: `Basic ${basic}` });
+  const own = waysBy(byPassword(user.email));
   const { json } = await own.change({ action: 'begin-passkey' });
   const { options, token } = json.shown.passkey;
   const authenticator = new Authenticator(server.issuer);
@@ -137,16 +129,14 @@ t.test('a passkey over HTTP, by Basic without the password again', async (t) => 
   t.match((await own.change({ ...added, token: `${token}x` })).json.error.details, [{ path: '/response' }]);
   t.match((await own.change(added)).json.passkeys, [{ id: authenticator.id, only_after_password: false }]);
   t.equal(codeOfProblem(await own.change(added)), 'SECOND_FACTOR_REQUIRED', 'by the password alone');
-  const form = await begin(server, config);
-  const page = await form.visitor.open(String(form.url));
-  t.match(page.text, 'Sign in with a passkey');
+  t.match((await (await begin(server, config)).open()).text, 'Sign in with a passkey');
 });
 
 t.test('who has no user has no ways, and a token without self may not see them', async (t) => {
   const { key } = await makeKey(service.db, { scopes: ['self'] });
   const { key: other } = await makeKey(service.db, { scopes: ['items:read'] });
   const get = async (name: string) =>
-    (await service.send('GET', '/account/ways', { headers: { 'x-api-key': name } })).status;
+    (await service.send('GET', '/account/ways', { headers: byKey(name) })).status;
   t.same([await get(key), await get(other)], [404, 403]);
   const post = { headers: { 'x-api-key': key }, body: { action: 'remove-totp' } };
   t.equal((await service.send('POST', '/account/ways', post)).status, 404);
@@ -154,17 +144,12 @@ t.test('who has no user has no ways, and a token without self may not see them',
 
 t.test('links to other issuers are shown and removed, except the only way in', async (t) => {
   const user = await server.addUser('links@example.org');
-  const link = (subject: string) =>
-    service.db.run(
-      `insert into plinth_user_links (issuer, subject, user_id, claims)
-      values ('https://login.example.org', $1, $2::uuid, '') returning true`,
-      [subject, user.id],
-    );
+  const linked = `insert into plinth_user_links (issuer, subject, user_id, claims)
+    values ('https://login.example.org', $1, $2::uuid, '') returning true`;
+  const link = (subject: string) => service.db.run(linked, [subject, user.id]);
   await link('one');
   await link('two');
-  const visitor = new Visitor(server.issuer);
-  const form = await visitor.open('/account');
-  const page = await visitor.submit(form, { email: user.email, password: PASSWORD, action: 'sign-in' });
+  const { visitor, page } = await server.enter(user);
   t.equal(page.text.match(/<li>https:\/\/login\.example\.org, added \d{4}/g)?.length, 2);
   const own = await appOf(user);
   const { issuers } = await own.ways();
@@ -223,11 +208,8 @@ t.test('acr_values require a second factor, and unknown ones are refused', async
   const offer = await flow.visitor.submit(account, { action: 'begin-totp' });
   const secret = /name="secret" value="([A-Z2-7]{32})"/.exec(offer.text)![1]!;
   await flow.visitor.submit(offer, { action: 'confirm-totp', code: codeOf(secret) });
-  const again = await flow.visitor.submit(await flow.visitor.open(String(flow.url)), { action: 'allow' });
-  const { searchParams } = new URL(again.url);
-  t.ok(searchParams.get('code'));
-  const checks = { pkceCodeVerifier: flow.verifier, expectedState: flow.state };
-  const tokens = await client.authorizationCodeGrant(config, new URL(again.url), checks);
+  const again = await flow.visitor.submit(await flow.open(), { action: 'allow' });
+  const tokens = await flow.redeem(again.url);
   t.equal(tokens.claims()!.acr, '2');
   t.same(config.serverMetadata().acr_values_supported, ['1', '2']);
 });

@@ -4,21 +4,19 @@ import { ISSUER_PRUNES } from '../../../src/features/issuer/issuer-statements.js
 import { MAX_STRANGERS } from '../../../src/features/issuer/strangers.js';
 import { RETENTION } from '../../support/service.js';
 import t from '../../support/test.js';
+import { words } from '../../support/words.js';
 import {
   type AuthorizationServer,
+  application,
   authorizationServer,
   begin,
   consent,
+  DEVICE,
   signIn,
 } from './authorization-server.js';
 import { Visitor } from './visitor.js';
 
 t.jobs = 2;
-
-const DEVICE = 'urn:ietf:params:oauth:grant-type:device_code';
-
-const post = ({ issuer }: AuthorizationServer, path: string, fields: Record<string, string>) =>
-  fetch(issuer + path, { method: 'POST', body: new URLSearchParams(fields) });
 
 /** The stored records without a user, with the seconds for which each is valid. */
 const stored = ({ service: { db } }: AuthorizationServer) =>
@@ -29,22 +27,17 @@ const stored = ({ service: { db } }: AuthorizationServer) =>
   );
 
 t.test('what strangers store is short-lived and small; sessions of users live long', async (t) => {
-  const server = await authorizationServer(t);
-  const { id, config } = await server.register();
-  const { id: device } = await server.register({ grant_types: [DEVICE], redirect_uris: [] });
+  const { server, id, config } = await application(t);
+  const { id: device } = await server.register(DEVICE);
   const flow = await begin(server, config);
   for (const path of ['/device', '/sign-out', '/device?user_code=AAAA-AAAA', String(flow.url)])
     await new Visitor(server.issuer).open(path);
   const pushed = { ...Object.fromEntries(flow.url.searchParams), client_id: id };
-  t.equal((await post(server, '/par', pushed)).status, 201);
-  t.equal((await post(server, '/device_authorization', { client_id: device, scope: 'self' })).status, 200);
+  t.equal((await server.post('/par', pushed)).status, 201);
+  t.equal((await server.post('/device_authorization', { client_id: device, scope: 'self' })).status, 200);
   const rows = await stored(server);
-  t.same([...new Set(rows.map(({ model }) => model))].sort(), [
-    'DeviceCode',
-    'Interaction',
-    'PushedAuthorizationRequest',
-    'Session',
-  ]);
+  const models = words('DeviceCode Interaction PushedAuthorizationRequest Session');
+  t.same([...new Set(rows.map(({ model }) => model))].sort(), models);
   for (const { model, seconds } of rows) t.ok(Number(seconds) <= 15 * 60, `${model}: ${seconds} s`);
 
   for (const [path, fields] of [
@@ -52,9 +45,9 @@ t.test('what strangers store is short-lived and small; sessions of users live lo
     ['/device_authorization', { client_id: device, scope: 'self', nonce: 'x'.repeat(8192) }],
     ['/token', { client_id: id, grant_type: 'refresh_token', refresh_token: 'x'.repeat(8192) }],
   ] as const) {
-    const refused = await post(server, path, fields);
+    const refused = await server.post(path, fields);
     t.equal(refused.status, 413, path);
-    t.match(await refused.json(), { error: { code: 'PAYLOAD_TOO_LARGE', details: { limit: 8192 } } });
+    t.match(refused.json, { error: { code: 'PAYLOAD_TOO_LARGE', details: { limit: 8192 } } });
   }
   t.equal((await stored(server)).length, rows.length, 'nothing was stored');
 
@@ -68,18 +61,15 @@ t.test('what strangers store is short-lived and small; sessions of users live lo
 });
 
 t.test('an address begins so many sign-ins a minute; a client with a secret is no stranger', async (t) => {
-  const server = await authorizationServer(t, { SIGN_INS_PER_ADDRESS: '3' });
-  const { config } = await server.register();
-  const secret = await server.register({
-    type: 'confidential',
-    redirect_uris: ['https://app.example.org/callback'],
-  });
+  const { server, config } = await application(t, {}, { SIGN_INS_PER_ADDRESS: '3' });
+  const parameters = { redirect_uri: 'https://app.example.org/callback' };
+  const secret = await server.register({ type: 'confidential', redirect_uris: [parameters.redirect_uri] });
   const visitor = new Visitor(server.issuer);
   for (const path of ['/device', '/sign-out', '/device', '/sign-out'])
     t.equal((await visitor.open(path)).status, 200, path);
   t.equal((await new Visitor(server.issuer).open('/device')).status, 200, 'another browser');
   const flow = await begin(server, config, {}, visitor);
-  t.match((await visitor.open(String(flow.url))).text, /name="password"/);
+  t.match((await flow.open()).text, /name="password"/);
   for (const path of ['/device', '/sign-out']) {
     const refused = await new Visitor(server.issuer).open(path);
     t.equal(refused.status, 429, path);
@@ -88,7 +78,6 @@ t.test('an address begins so many sign-ins a minute; a client with a secret is n
   }
   const refused = await new Visitor(server.issuer).open(String(flow.url));
   t.match(refused.url, /error=temporarily_unavailable/, 'the application learns it');
-  const parameters = { redirect_uri: 'https://app.example.org/callback' };
   const { url } = await begin(server, secret.config, parameters);
   for (let n = 0; n < 4; n++)
     t.ok(await client.buildAuthorizationUrlWithPAR(secret.config, Object.fromEntries(url.searchParams)));
@@ -98,29 +87,33 @@ t.test('an address begins so many sign-ins a minute; a client with a secret is n
 });
 
 t.test('a pushed request beyond the limit stores no proof of its key either', async (t) => {
-  const server = await authorizationServer(t, { SIGN_INS_PER_ADDRESS: '1' });
-  const { config } = await server.register();
+  const { server, config } = await application(t, {}, { SIGN_INS_PER_ADDRESS: '1' });
   const DPoP = client.getDPoPHandle(config, await client.randomDPoPKeyPair('ES256'));
   const { url } = await begin(server, config);
   const push = () =>
     client.buildAuthorizationUrlWithPAR(config, Object.fromEntries(url.searchParams), { DPoP });
   t.ok(await push());
   for (let n = 0; n < 3; n++)
-    await t.rejects(push(), { status: 429, error: 'temporarily_unavailable' } as unknown as Error);
+    await t.rejects(push(), { status: 429, error: 'temporarily_unavailable' } as never);
   t.equal((await server.service.db.run('select 1 from taken', [])).length, 1);
 });
 
 t.test('a form for the code of a device without the session of its page is refused', async (t) => {
   const server = await authorizationServer(t, { AUTH_FAILURES: '0' });
   const responses = [
-    await post(server, '/device', {}),
-    await post(server, '/device', { user_code: 'AAAA-AAAA', xsrf: 'x' }),
-    await fetch(`${server.issuer}/device/unknown`),
+    await server.post('/device', {}),
+    await server.post('/device', { user_code: 'AAAA-AAAA', xsrf: 'x' }),
   ];
-  for (const response of responses) {
-    t.equal(response.status, 400, response.url);
-    t.match(await response.text(), /This did not work/);
-    t.equal(response.headers.get('set-cookie'), null);
+  const unknown = await fetch(`${server.issuer}/device/unknown`);
+  responses.push({
+    ...responses[0]!,
+    status: unknown.status,
+    headers: unknown.headers,
+    text: await unknown.text(),
+  });
+  for (const { status, text, headers } of responses) {
+    t.match({ status, text }, { status: 400, text: /This did not work/ });
+    t.equal(headers.get('set-cookie'), null);
   }
   t.equal((await stored(server)).length, 0);
 });
@@ -131,9 +124,9 @@ t.test('a client whose id no client has, and the database cannot store, is unkno
     const page = await fetch(`${server.issuer}/authorize?${new URLSearchParams({ client_id: id })}`);
     t.match(await page.text(), /client is invalid/);
     for (const path of ['/token', '/par', '/introspect', '/revoke', '/device_authorization']) {
-      const response = await post(server, path, { client_id: id, grant_type: 'refresh_token', token: 'x' });
+      const response = await server.post(path, { client_id: id, grant_type: 'refresh_token', token: 'x' });
       t.equal(response.status, 401, path);
-      t.match(await response.json(), { error: 'invalid_client' });
+      t.match(response.json, { error: 'invalid_client' });
     }
   }
 });
@@ -150,8 +143,7 @@ t.test('all steps of a sign-in that has begun count once', async (t) => {
 });
 
 t.test('there is a bound on what all strangers store, and the oldest make room', async (t) => {
-  const server = await authorizationServer(t);
-  const { config } = await server.register();
+  const { server, config } = await application(t);
   const { db } = server.service;
   const tokens = await signIn(server, config);
   await db.run(
@@ -165,11 +157,9 @@ t.test('there is a bound on what all strangers store, and the oldest make room',
   await consent(await begin(server, config), server.user);
   t.ok((await count()) <= MAX_STRANGERS, 'the bound holds');
   t.ok((await count()) > MAX_STRANGERS - 1000, 'few make room');
-  const [oldest] = await db.run("select from issuer_records where hash = sha256('1')", []);
-  const [youngest] = await db.run('select from issuer_records where hash = sha256($1::text::bytea)', [
-    String(MAX_STRANGERS),
-  ]);
-  t.same([oldest === undefined, youngest === undefined], [true, false]);
+  const ofHash = 'select from issuer_records where hash = sha256($1::text::bytea)';
+  const left = [1, MAX_STRANGERS].map(async (n) => (await db.run(ofHash, [String(n)])).length);
+  t.same(await Promise.all(left), [0, 1], 'the oldest and the youngest');
   t.equal((await new Visitor(server.issuer).open('/device')).status, 200);
   t.ok((await client.refreshTokenGrant(config, tokens.refresh_token!)).access_token);
 });
@@ -187,22 +177,13 @@ t.test('what strangers stored is deleted when it expires; device codes later', a
     [server.user.id],
   );
   await prune(db, { ...RETENTION, prunes: ISSUER_PRUNES });
-  const left = async (ofUser: boolean) =>
-    (
-      await db.run(
-        `select model || ' ' || payload as text from issuer_records where (user_id is not null)::text = $1`,
-        [String(ofUser)],
-      )
-    )
-      .map(({ text }) => text)
-      .sort();
-  t.same(await left(false), ['DeviceCode -1', 'DeviceCode 1', 'Session -1']);
-  t.same(await left(true), [
-    'DeviceCode -1',
-    'DeviceCode 1',
-    'DeviceCode 11',
-    'Session -1',
-    'Session 1',
-    'Session 11',
-  ]);
+  const ofUser = `select model || ' ' || payload as text from issuer_records
+    where (user_id is not null)::text = $1 order by model, payload::integer`;
+  for (const [isOfUser, codes, sessions] of [
+    [false, [-1, 1], [-1]],
+    [true, [-1, 1, 11], [-1, 1, 11]],
+  ] as const) {
+    const left = (await db.run(ofUser, [String(isOfUser)])).map(({ text }) => text);
+    t.same(left, [...codes.map((at) => `DeviceCode ${at}`), ...sessions.map((at) => `Session ${at}`)]);
+  }
 });

@@ -1,21 +1,21 @@
 import * as client from 'openid-client';
-import { makeKey } from '../../support/credentials.js';
-import { testService } from '../../support/service.js';
+import { byKey, byToken, makeKey } from '../../support/credentials.js';
 import t from '../../support/test.js';
 import {
   type AuthorizationServer,
+  application,
   authorizationServer,
   begin,
+  connectDevice,
   consent,
-  PASSWORD,
+  DEVICE,
+  secondProcess,
   signIn,
 } from './authorization-server.js';
-import type { Page } from './visitor.js';
 
 t.jobs = 3;
 
 const NEXT = 'another long passphrase of mine';
-const DEVICE = 'urn:ietf:params:oauth:grant-type:device_code';
 
 /** The token of a client that the user allows a moment before. */
 const FLOWS: Readonly<Record<string, (server: AuthorizationServer) => Promise<string>>> = {
@@ -28,15 +28,8 @@ const FLOWS: Readonly<Record<string, (server: AuthorizationServer) => Promise<st
     return (await client.refreshTokenGrant(config, refresh!)).access_token;
   },
   device: async (server) => {
-    const { config } = await server.register({ grant_types: [DEVICE], redirect_uris: [] });
-    const device = await client.initiateDeviceAuthorization(config, { scope: 'openid self' });
-    const { visitor } = await begin(server, (await server.register()).config);
-    let page: Page = await visitor.open(device.verification_uri);
-    page = await visitor.submit(page, { user_code: device.user_code });
-    page = await visitor.submit(page, {});
-    page = await visitor.submit(page, { email: server.user.email, password: PASSWORD, action: 'sign-in' });
-    await visitor.submit(page, { action: 'allow' });
-    return (await client.pollDeviceAuthorizationGrant(config, { ...device, interval: 0.05 })).access_token;
+    const { config } = await server.register(DEVICE);
+    return (await connectDevice(server, config)).tokens.access_token;
   },
 };
 
@@ -47,11 +40,8 @@ for (const [name, tokenBy] of Object.entries(FLOWS))
     const headers = { authorization: `Bearer ${await tokenBy(server)}` };
     const path = `/users/${server.user.id}`;
     const record = { email: server.user.email, name: 'Ann' };
-    for (const body of [
-      { password: NEXT },
-      { email: 'mallory@example.org' },
-      { password: NEXT, ...record },
-    ]) {
+    const changes = [{ password: NEXT }, { email: 'mallory@example.org' }, { password: NEXT, ...record }];
+    for (const body of changes) {
       const code = 'CURRENT_PASSWORD_REQUIRED';
       t.match(await send('PATCH', path, { headers, body }), { status: 403, json: { error: { code } } });
       const batch = [{ method: 'PATCH', path, body }];
@@ -64,48 +54,31 @@ for (const [name, tokenBy] of Object.entries(FLOWS))
   });
 
 t.test('the deletion of the account is a consent of its own, and the page names each scope', async (t) => {
-  const server = await authorizationServer(t);
-  const { config } = await server.register({ scopes: ['self', 'self:delete'] });
+  const { server, config } = await application(t, { scopes: ['self', 'self:delete'] });
   const self = await begin(server, config, { scope: 'openid self' });
-  let page = await self.visitor.open(String(self.url));
-  page = await self.visitor.submit(page, {
-    email: server.user.email,
-    password: PASSWORD,
-    action: 'sign-in',
-  });
+  const own = await self.enter(server.user);
   t.match(
-    page.text,
+    own.text,
     /read your account, and read, change and delete your own records, but not change your email or password, or delete your account/,
   );
-  t.notMatch(page.text, /delete your account with all your records/);
+  t.notMatch(own.text, /delete your account with all your records/);
   const both = await begin(server, config, { scope: 'openid self self:delete' }, self.visitor);
-  page = await self.visitor.open(String(both.url));
-  t.match(page.text, /delete your account with all your records/);
-  page = await consent(both, server.user);
-  const tokens = await client.authorizationCodeGrant(config, new URL(page.url), {
-    pkceCodeVerifier: both.verifier,
-    expectedState: both.state,
-  });
+  t.match((await both.open()).text, /delete your account with all your records/);
+  const tokens = await both.redeem((await consent(both, server.user)).url);
   const { send } = server.service;
-  const headers = { authorization: `Bearer ${tokens.access_token}` };
+  const headers = byToken(tokens.access_token);
   t.equal((await send('DELETE', `/users/${server.user.id}`, { headers })).status, 204);
 });
 
 t.test('names that every object inherits are no scopes', async (t) => {
-  const server = await authorizationServer(t);
-  const { config } = await server.register();
-  const open = await testService(t, {
-    DATABASE_URL: server.service.databaseUrl,
-    AUTH_SERVER: 'on',
-    AUTH: 'bearer, api-key',
-    PUBLIC_URL: server.issuer,
-  });
-  const headers = { 'x-api-key': (await makeKey(open.db)).key };
+  const { server, config } = await application(t);
+  const open = await secondProcess(t, server, { AUTH: 'bearer, api-key' });
+  const headers = byKey((await makeKey(open.db)).key);
   for (const scope of ['constructor', 'toString', '__proto__', 'hasOwnProperty']) {
     const body = { name: 'x', grant_types: ['device_code'], scopes: [scope] };
     const refused = await open.send('POST', '/oauth-clients', { headers, body });
     t.match(refused, { status: 400, json: { errors: [{ path: '/scopes/0' }] } }, scope);
     const flow = await begin(server, config, { scope });
-    t.match((await flow.visitor.open(String(flow.url))).url, /error=invalid_scope/, scope);
+    t.match((await flow.open()).url, /error=invalid_scope/, scope);
   }
 });

@@ -2,6 +2,7 @@ import * as client from 'openid-client';
 import { setUserScopes } from '../../../src/auth/user-scopes.js';
 import { OwnTokens } from '../../../src/features/issuer/own-tokens.js';
 import { follow } from '../../events/follow.js';
+import { byToken } from '../../support/credentials.js';
 import t from '../../support/test.js';
 import { until } from '../../support/until.js';
 import { authorizationServer, secondProcess, signIn } from './authorization-server.js';
@@ -11,20 +12,20 @@ t.jobs = 3;
 // Once for all tests of this file, which run at the same time: the end of one must not undo what another has replaced.
 const verifications = t.capture(OwnTokens.prototype, 'verify', OwnTokens.prototype.verify).calls;
 
+const SCOPES = ['events:read', 'items:read'];
+const END_GRANT = "delete from issuer_records where model = 'Grant' and user_id = $1";
+
 for (const tokenFormat of ['jwt', 'opaque'] as const)
   for (const how of ['revocation', 'withdrawal'] as const)
     t.test(`a ticket does not outlive the token of its creator: ${tokenFormat}, ${how}`, async (t) => {
       const server = await authorizationServer(t);
       const { service, user } = server;
       const second = await secondProcess(t, server);
-      await setUserScopes(service.db, user.id, ['events:read', 'items:read']);
-      const { config } = await server.register({
-        scopes: ['events:read', 'items:read'],
-        token_format: tokenFormat,
-      });
-      const tokens = await signIn(server, config, { scope: 'openid events:read items:read offline_access' });
+      await setUserScopes(service.db, user.id, SCOPES);
+      const { config } = await server.register({ scopes: SCOPES, token_format: tokenFormat });
+      const tokens = await signIn(server, config, { scope: `openid ${SCOPES.join(' ')} offline_access` });
       const token = tokens.access_token;
-      const headers = { authorization: `Bearer ${token}` };
+      const headers = byToken(token);
       const make = async (): Promise<string> =>
         (await service.send('POST', '/events/tickets', { headers })).json._links.events.href;
       const [here, there, late] = [await make(), await make(), await make()];
@@ -34,16 +35,10 @@ for (const tokenFormat of ['jwt', 'opaque'] as const)
         await follow(t, `${service.url}${here}&after=now`),
         await follow(t, `${second.url}${there}&after=now`),
       ];
-      t.same(
-        streams.map(({ status }) => status),
-        [200, 200],
-      );
+      for (const { status } of streams) t.equal(status, 200);
       if (how === 'revocation') {
         await client.tokenRevocation(config, tokens.refresh_token!);
-        await service.db.run('delete from issuer_records where user_id = $1 and model = $2', [
-          user.id,
-          'Grant',
-        ]);
+        await service.db.run(END_GRANT, [user.id]);
       } else await setUserScopes(service.db, user.id, []);
       await until('both streams end', () => streams.every(({ isOver }) => isOver()));
       const accept = { accept: 'text/event-stream' };
@@ -54,13 +49,10 @@ for (const tokenFormat of ['jwt', 'opaque'] as const)
   t.test(`a token that was checked for a stream makes tickets: ${tokenFormat}`, async (t) => {
     const server = await authorizationServer(t);
     const { service } = server;
-    const scopes = ['events:read', 'items:read'];
-    await setUserScopes(service.db, server.user.id, scopes);
-    const { config } = await server.register({ scopes, token_format: tokenFormat });
-    const { access_token: token } = await signIn(server, config, {
-      scope: 'openid events:read items:read',
-    });
-    const headers = { authorization: `Bearer ${token}` };
+    await setUserScopes(service.db, server.user.id, SCOPES);
+    const { config } = await server.register({ scopes: SCOPES, token_format: tokenFormat });
+    const { access_token: token } = await signIn(server, config, { scope: `openid ${SCOPES.join(' ')}` });
+    const headers = byToken(token);
     const stream = await follow(t, `${service.url}/events?after=now`, headers);
     t.equal(stream.status, 200);
     const verified = () =>
@@ -81,9 +73,7 @@ for (const tokenFormat of ['jwt', 'opaque'] as const)
     const byTicket = await follow(t, `${service.url}${used}&after=now`);
     const second = await follow(t, `${service.url}/events?after=now`, headers);
     t.same([byTicket.status, second.status], [200, 200]);
-    await service.db.run("delete from issuer_records where model = 'Grant' and user_id = $1", [
-      server.user.id,
-    ]);
+    await service.db.run(END_GRANT, [server.user.id]);
     await until('all streams end', () => [stream, byTicket, second].every(({ isOver }) => isOver()));
     const accept = { accept: 'text/event-stream' };
     t.equal((await service.send('GET', late, { headers: accept })).status, 403, 'an unused ticket');

@@ -1,45 +1,25 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import * as client from 'openid-client';
-import { testService } from '../../support/service.js';
+import { byToken, PASSWORD } from '../../support/credentials.js';
 import t from '../../support/test.js';
 import { notInDefault, some, times } from '../../support/thorough.js';
 import {
-  type AuthorizationServer,
+  application,
   authorizationServer,
   begin,
+  codeOf,
   consent,
-  PASSWORD,
+  postForm,
   REDIRECT,
+  secondProcess,
   signIn,
 } from './authorization-server.js';
 
 t.jobs = 3;
 
-const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}` } });
-
-async function post(issuer: string, path: string, fields: Record<string, string>, headers = {}) {
-  const response = await fetch(issuer + path, { method: 'POST', headers, body: new URLSearchParams(fields) });
-  const text = await response.text();
-  return { status: response.status, headers: response.headers, json: text === '' ? {} : JSON.parse(text) };
-}
-
-/** A code of its own, with what a token request for it needs. */
-async function codeOf(server: AuthorizationServer, id: string, config: client.Configuration) {
-  const flow = await begin(server, config);
-  const { url } = await consent(flow, server.user);
-  return {
-    grant_type: 'authorization_code',
-    client_id: id,
-    redirect_uri: REDIRECT,
-    code: new URL(url).searchParams.get('code')!,
-    code_verifier: flow.verifier,
-  };
-}
-
 t.test('a code without its verifier, redirect URI or client is refused', async (t) => {
-  const server = await authorizationServer(t);
-  const { id, config } = await server.register();
+  const { server, id, config } = await application(t);
   const without = (fields: Record<string, string>, name: string) =>
     Object.fromEntries(Object.entries(fields).filter(([each]) => each !== name));
   const rows = [
@@ -51,7 +31,7 @@ t.test('a code without its verifier, redirect URI or client is refused', async (
   ] as const;
   for (const [name, error] of some(rows, 2)) {
     const fields = await codeOf(server, id, config);
-    const { status, json, headers } = await post(server.issuer, '/token', without(fields, name));
+    const { status, json, headers } = await server.post('/token', without(fields, name));
     t.ok(status === 400 || status === 401, `${name}: ${status}`);
     t.match(json.error, error, name);
     t.match(headers.get('cache-control'), /no-store/);
@@ -60,17 +40,17 @@ t.test('a code without its verifier, redirect URI or client is refused', async (
   const verifiers = ['', 'x', 'x'.repeat(42), 'x'.repeat(129), `${fields.code_verifier}x`];
   for (const verifier of some(verifiers, 2)) {
     const fresh = await codeOf(server, id, config);
-    const { status } = await post(server.issuer, '/token', { ...fresh, code_verifier: verifier });
+    const { status } = await server.post('/token', { ...fresh, code_verifier: verifier });
     t.equal(status, 400, `a verifier of ${verifier.length} characters`);
   }
-  const json = await fetch(`${server.issuer}/token`, {
+  const json = {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(fields),
-  });
-  t.equal(json.status, 400, 'JSON');
+  };
+  t.equal((await fetch(`${server.issuer}/token`, json)).status, 400, 'JSON');
   t.equal((await fetch(`${server.issuer}/token?${new URLSearchParams(fields)}`)).status, 405, 'GET');
-  t.equal((await post(server.issuer, '/token', fields)).status, 200, 'the code is still valid');
+  t.equal((await server.post('/token', fields)).status, 200, 'the code is still valid');
 });
 
 t.test('a user whose id is that of a client is not the client', async (t) => {
@@ -81,47 +61,20 @@ t.test('a user whose id is that of a client is not the client', async (t) => {
     const user = { id, email: `${tokenFormat}@example.org` };
     await users.createWithId(id, users.check({ email: user.email, name: 'Eve', password: PASSWORD }));
     const { access_token: token } = await signIn({ ...server, user }, config);
-    const { json } = await server.service.send('GET', '/whoami', bearer(token));
+    const { json } = await server.service.send('GET', '/whoami', { headers: byToken(token) });
     t.equal(json.subject, id, tokenFormat);
   }
-});
-
-t.test('grants that are off, or not of the client', async (t) => {
-  const server = await authorizationServer(t);
-  const { id } = await server.register();
-  const machine = await server.register({
-    type: 'confidential',
-    redirect_uris: [],
-    grant_types: ['client_credentials'],
-  });
-  for (const [fields, error] of [
-    [{ grant_type: 'password', username: server.user.email, password: 'x' }, 'unsupported_grant_type'],
-    [{ grant_type: 'implicit' }, 'unsupported_grant_type'],
-    [{ grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer' }, 'unsupported_grant_type'],
-    [{ grant_type: 'client_credentials' }, 'invalid_request'],
-    [{ grant_type: 'urn:ietf:params:oauth:grant-type:device_code' }, 'invalid_request'],
-  ] as const) {
-    const { status, json } = await post(server.issuer, '/token', { ...fields, client_id: id });
-    t.match({ status, error: json.error }, { status: 400, error }, fields.grant_type);
-  }
-  const noSecret = { grant_type: 'client_credentials', client_id: machine.id };
-  t.equal((await post(server.issuer, '/token', noSecret)).status, 401, 'without a secret');
-  t.equal((await post(server.issuer, '/token', { ...noSecret, client_secret: '' })).status, 401);
-  const device = await post(server.issuer, '/device_authorization', { client_id: id });
-  t.match(device, { status: 400, json: { error: 'invalid_request' } });
-  t.equal((await fetch(`${server.issuer}/reg`, { method: 'POST' })).status, 404, 'dynamic registration');
 });
 
 t.test('codes and refresh tokens are redeemed once by two processes', { skip: notInDefault }, async (t) => {
   const strict = { refreshReuseSeconds: 0 };
   const server = await authorizationServer(t, {}, strict);
-  const settings = { AUTH: 'bearer', AUTH_SERVER: 'on', PUBLIC_URL: server.issuer };
-  const second = await testService(t, { ...settings, DATABASE_URL: server.service.databaseUrl }, strict);
+  const second = await secondProcess(t, server, {}, strict);
   const { id, config } = await server.register();
   for (let round = 0; round < times(2, 5); round++) {
     const fields = await codeOf(server, id, config);
     const race = await Promise.all(
-      [0, 1, 2, 3].map((n) => post([server.issuer, second.url][n % 2]!, '/token', fields)),
+      [0, 1, 2, 3].map((n) => postForm(`${[server.issuer, second.url][n % 2]}/token`, fields)),
     );
     const issued = race.filter(({ status }) => status === 200);
     t.ok(issued.length <= 1, `codes: ${race.map(({ status }) => status)}`);
@@ -130,40 +83,19 @@ t.test('codes and refresh tokens are redeemed once by two processes', { skip: no
     const tokens = await signIn(server, config);
     const refresh = { grant_type: 'refresh_token', client_id: id, refresh_token: tokens.refresh_token! };
     const again = await Promise.all(
-      [0, 1, 2, 3].map((n) => post([server.issuer, second.url][n % 2]!, '/token', refresh)),
+      [0, 1, 2, 3].map((n) => postForm(`${[server.issuer, second.url][n % 2]}/token`, refresh)),
     );
     const renewed = again.filter(({ status }) => status === 200);
     t.ok(renewed.length <= 1, `refresh tokens: ${again.map(({ status }) => status)}`);
     for (const { json } of [...issued, ...renewed]) {
-      const next = { grant_type: 'refresh_token', client_id: id, refresh_token: json.refresh_token };
-      t.equal((await post(second.url, '/token', next)).status, 400, 'a race ends the family');
+      const next = { grant_type: 'refresh_token', client_id: id, refresh_token: json.refresh_token! };
+      t.equal((await postForm(`${second.url}/token`, next)).status, 400, 'a race ends the family');
     }
   }
 });
 
-t.test('introspection and revocation are for the client that authenticates', async (t) => {
-  const server = await authorizationServer(t);
-  const { id, config } = await server.register();
-  const other = await server.register();
-  const tokens = await signIn(server, config);
-  const token = tokens.access_token;
-  t.equal((await post(server.issuer, '/introspect', { token })).status, 400);
-  t.equal((await post(server.issuer, '/introspect', { token, client_id: 'unknown' })).status, 401);
-  const byPublic = await post(server.issuer, '/introspect', { token, client_id: other.id });
-  t.notMatch(byPublic.json, { active: true }, 'a public client, which anyone can claim to be');
-  const refresh = { token: tokens.refresh_token!, client_id: other.id };
-  t.not((await post(server.issuer, '/revoke', refresh)).status, 500);
-  const renewed = await client.refreshTokenGrant(config, tokens.refresh_token!);
-  t.ok(renewed.access_token, 'another client cannot revoke a token');
-  t.equal((await post(server.issuer, '/revoke', { token: 'unknown', client_id: id })).status, 200);
-  await client.tokenRevocation(config, renewed.refresh_token!);
-  const dead = { error: 'invalid_grant' } as unknown as Error;
-  await t.rejects(client.refreshTokenGrant(config, renewed.refresh_token!), dead);
-});
-
 t.test('a pushed request is of one client and one use', async (t) => {
-  const server = await authorizationServer(t);
-  const { config } = await server.register();
+  const { server, config } = await application(t);
   const other = await server.register();
   const flow = await begin(server, config);
   const url = await client.buildAuthorizationUrlWithPAR(config, Object.fromEntries(flow.url.searchParams));
@@ -179,8 +111,7 @@ t.test('a pushed request is of one client and one use', async (t) => {
 });
 
 t.test('a DPoP proof is for one request, token and key (RFC 9449)', async (t) => {
-  const server = await authorizationServer(t, { AUTH_FAILURES: '0' });
-  const { id, config } = await server.register();
+  const { server, id, config } = await application(t, {}, { AUTH_FAILURES: '0' });
   const { publicKey, privateKey } = await generateKeyPair('ES256');
   const jwk = await exportJWK(publicKey);
   const prove = (claims: Record<string, unknown>, key = privateKey, header = {}) =>
@@ -190,26 +121,20 @@ t.test('a DPoP proof is for one request, token and key (RFC 9449)', async (t) =>
   const fields = await codeOf(server, id, config);
   const atToken = { htm: 'POST', htu: `${server.issuer}/token` };
   const proof = await prove(atToken);
-  const issued = await post(server.issuer, '/token', fields, { dpop: proof });
+  const issued = await server.post('/token', fields, { dpop: proof });
   t.match(issued, { status: 200, json: { token_type: 'DPoP' } });
-  const replayed = await post(server.issuer, '/token', await codeOf(server, id, config), { dpop: proof });
+  const replayed = await server.post('/token', await codeOf(server, id, config), { dpop: proof });
   t.match(replayed, { status: 400, json: { error: 'invalid_grant' } }, 'a proof at /token, again');
-  const refresh = {
-    grant_type: 'refresh_token',
-    client_id: id,
-    refresh_token: issued.json.refresh_token as string,
-  };
-  t.equal((await post(server.issuer, '/token', refresh)).status, 400, 'a refresh token without its key');
+  const refresh = { grant_type: 'refresh_token', client_id: id, refresh_token: issued.json.refresh_token! };
+  t.equal((await server.post('/token', refresh)).status, 400, 'a refresh token without its key');
 
-  const token = issued.json.access_token as string;
+  const token = issued.json.access_token!;
   const ath = createHash('sha256').update(token).digest('base64url');
   const right = { htm: 'GET', htu: `${server.issuer}/whoami`, ath };
-  const call = async (proof: string, scheme = 'DPoP') =>
-    (
-      await server.service.send('GET', '/whoami', {
-        headers: { authorization: `${scheme} ${token}`, dpop: proof },
-      })
-    ).status;
+  const call = async (dpop: string, scheme = 'DPoP') => {
+    const headers = { authorization: `${scheme} ${token}`, dpop };
+    return (await server.service.send('GET', '/whoami', { headers })).status;
+  };
   const stranger = await generateKeyPair('ES256');
   const once = await prove(right);
   t.equal(await call(once), 200);
@@ -225,10 +150,13 @@ t.test('a DPoP proof is for one request, token and key (RFC 9449)', async (t) =>
     ['no id', { ...right, jti: undefined }],
   ] as const)
     t.equal(await call(await prove(claims)), 401, what);
-  t.equal(await call(await prove(right, stranger.privateKey)), 401, 'a signature of another key');
   const own = { jwk: await exportJWK(stranger.publicKey) };
-  t.equal(await call(await prove(right, stranger.privateKey, own)), 401, 'another key');
-  t.equal(await call(await prove(right, privateKey, { typ: 'JWT' })), 401, 'another type');
+  for (const [what, key, header] of [
+    ['a signature of another key', stranger.privateKey, {}],
+    ['another key', stranger.privateKey, own],
+    ['another type', privateKey, { typ: 'JWT' }],
+  ] as const)
+    t.equal(await call(await prove(right, key, header)), 401, what);
   t.equal(await call(await prove(right), 'Bearer'), 401, 'as a Bearer token');
-  t.equal((await server.service.send('GET', '/whoami', bearer(token))).status, 401);
+  t.equal(await server.statusOf(token), 401);
 });

@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core';
 import { noBrowser, openPage } from '../../support/chromium.js';
 import { declare } from '../../support/collections.js';
+import { PASSWORD } from '../../support/credentials.js';
 import { exampleClients } from '../../support/example-clients.js';
 import { COLOUR_RULES, checkPage, SIZE_RULES, type View } from '../../support/page-checks.js';
 import { declarationsUnder } from '../../support/page-commands.js';
@@ -8,7 +9,7 @@ import { undeclaredDatabase } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
 import { isThorough, some } from '../../support/thorough.js';
 import { until } from '../../support/until.js';
-import { authorizationServer, PASSWORD } from './authorization-server.js';
+import { authorizationServer } from './authorization-server.js';
 
 /** Of short runs one, in which all rules apply. */
 const VIEWS: readonly View[] = isThorough

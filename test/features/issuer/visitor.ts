@@ -1,3 +1,5 @@
+import { PASSWORD } from '../../support/credentials.js';
+
 /** A page that a visitor sees, or the address outside of the service to which it was redirected. */
 export interface Page {
   readonly status: number;
@@ -28,6 +30,11 @@ export class Visitor {
     const hidden = [...page.text.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"\s*\/?>/g)];
     const fields = { ...Object.fromEntries(hidden.map(([, name, value]) => [name!, value!])), ...filled };
     return this.#request(new URL(action, page.url), 'POST', new URLSearchParams(fields), headers);
+  }
+
+  /** Submits the form of a sign-in. */
+  enter(page: Page, { email }: { readonly email: string }, password = PASSWORD): Promise<Page> {
+    return this.submit(page, { email, password, action: 'sign-in' });
   }
 
   /** Submits a form like `submit`, but does not follow the redirect: returns its address. */
@@ -66,17 +73,11 @@ export class Visitor {
     });
     for (const field of response.headers.getSetCookie()) this.#store(field);
     const location = response.headers.get('location');
-    if (location === null)
-      return {
-        status: response.status,
-        url: String(url),
-        headers: response.headers,
-        text: await response.text(),
-      };
+    if (location === null) return { ...shownBy(response, String(url)), text: await response.text() };
     await response.body?.cancel();
     const next = new URL(location, url);
     if (this.#follows && next.origin === this.origin) return this.#request(next, 'GET');
-    return { status: response.status, url: String(next), headers: response.headers, text: '' };
+    return { ...shownBy(response, String(next)), text: '' };
   }
 
   #store(field: string): void {
@@ -86,3 +87,5 @@ export class Visitor {
     else this.#cookies.set(name, { value, path });
   }
 }
+
+const shownBy = ({ status, headers }: Response, url: string) => ({ status, url, headers });

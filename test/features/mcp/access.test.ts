@@ -1,9 +1,10 @@
 import { discoverOAuthServerInfo } from '@modelcontextprotocol/sdk/client/auth.js';
 import { declare } from '../../support/collections.js';
-import { makeKey } from '../../support/credentials.js';
+import { byKey, byToken, makeKey } from '../../support/credentials.js';
+import { valuesOf } from '../../support/fields.js';
 import { type SendOptions, testService } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
-import { authorizationServer, signIn } from '../issuer/authorization-server.js';
+import { application, authorizationServer, signIn } from '../issuer/authorization-server.js';
 import { connect } from './session.js';
 
 t.jobs = 2;
@@ -55,12 +56,9 @@ t.test('a client without a credential learns where to get one', async (t) => {
 });
 
 t.test('an access token of a user connects', async (t) => {
-  const server = await authorizationServer(t, { MCP: 'on' });
-  const { config } = await server.register();
+  const { server, config } = await application(t, {}, { MCP: 'on' });
   const tokens = await signIn(server, config);
-  const { client, call } = await connect(t, server.service.url, {
-    authorization: `Bearer ${tokens.access_token}`,
-  });
+  const { client, call } = await connect(t, server.service.url, byToken(tokens.access_token));
   t.ok((await named(client)).includes('users_get'));
   t.match((await call('users_get', { id: server.user.id })).value, { record: { name: 'Ann' } });
 });
@@ -77,22 +75,17 @@ t.test('tools are listed and run as far as the scopes permit', async (t) => {
   const { value } = await writer.call('items_create', { record: { name: 'Lamp' } });
   const { id } = value.record;
   t.match((await call('items_get', { id })).value, { etag: '"1"', record: { name: 'Lamp' } });
-  const refused = {
-    isError: true,
-    value: { error: { status: 403, code: 'INSUFFICIENT_SCOPE', details: { scope: 'items:write' } } },
-  };
+  const error = { status: 403, code: 'INSUFFICIENT_SCOPE', details: { scope: 'items:write' } };
+  const refused = { isError: true, value: { error } };
   t.match(await call('items_create', { record: { name: 'Chair' } }), refused);
   t.match(await call('items_update', { id, patch: { price: 1 } }), refused);
   t.match(await call('items_delete', { id }), refused);
   t.match(await call('users_list'), { isError: true, value: { error: { code: 'INSUFFICIENT_SCOPE' } } });
-  t.same(
-    (await client.listResourceTemplates()).resourceTemplates.map(({ uriTemplate }) => uriTemplate),
-    ['plinth://items/{id}'],
-  );
-  await t.rejects(client.readResource({ uri: `plinth://users/${id}` }), {
-    code: -32_600,
-    data: { status: 403, code: 'INSUFFICIENT_SCOPE' },
-  });
+  t.same(valuesOf((await client.listResourceTemplates()).resourceTemplates, 'uriTemplate'), [
+    'plinth://items/{id}',
+  ]);
+  const hidden = client.readResource({ uri: `plinth://users/${id}` });
+  await t.rejects(hidden, { code: -32_600, data: { status: 403, code: 'INSUFFICIENT_SCOPE' } });
   const [row] = await db.run('select count(*)::int as count from public_collections.items', []);
   t.match(row, { count: 1 }, 'nothing was written');
 });
@@ -129,55 +122,43 @@ t.test('self: a caller sees and changes its own records', async (t) => {
   t.equal((await open.send('GET', `/posts/${eves}`)).status, 200, 'as one that does not exist');
   await refused('posts_create', { record: { userId: eve, title: 'd' } }, 422);
   await refused('users_list', {});
-  await t.rejects(client.readResource({ uri: `plinth://users/${eve}` }), {
-    code: -32_600,
-    data: { status: 403 },
-  });
+  const hidden = client.readResource({ uri: `plinth://users/${eve}` });
+  await t.rejects(hidden, { code: -32_600, data: { status: 403 } });
 });
 
 t.test('a collection that everyone may read still needs a credential here', async (t) => {
-  const COLLECTIONS = declare(t, {
-    'notes.json': {
-      type: 'object',
-      properties: { text: { type: 'string' } },
-      'x-collection': { public: 'read' },
-    },
-  });
+  const notes = { type: 'object', properties: {}, 'x-collection': { public: 'read' } };
+  const COLLECTIONS = declare(t, { 'notes.json': notes });
   const { send, as } = await withKeys(t, { COLLECTIONS, MIGRATE: 'auto' });
   t.equal((await send('POST', '/mcp', LIST)).status, 401);
   t.same(await named((await as(['items:read'])).client), ['notes_get', 'notes_group', 'notes_list']);
 });
 
 t.test('each message counts against the rate limit, and an array of them is refused', async (t) => {
-  const { send, key } = await withKeys(t, { RATE_LIMIT: '2/3600' }).then(async (service) => ({
-    ...service,
-    ...(await makeKey(service.db, { scopes: ['items:read'] })),
-  }));
-  const headers = { 'x-api-key': key };
+  const { send, db } = await withKeys(t, { RATE_LIMIT: '2/3600' });
+  const headers = byKey((await makeKey(db, { scopes: ['items:read'] })).key);
   const array = await send('POST', '/mcp', { headers, body: [LIST.body, LIST.body] });
   t.match(array, { status: 400, json: { error: { code: 'BAD_REQUEST', message: /one JSON-RPC message/ } } });
   t.equal((await send('POST', '/mcp', { headers, ...LIST })).status, 200);
-  t.match(await send('POST', '/mcp', { headers, ...LIST }), {
+  const limited = {
     status: 429,
     headers: { 'retry-after': String },
     json: { error: { code: 'RATE_LIMITED' } },
-  });
+  };
+  t.match(await send('POST', '/mcp', { headers, ...LIST }), limited);
 });
 
 t.test('pages of other origins are refused, and those of CORS_ORIGINS and PUBLIC_URL are not', async (t) => {
-  const { send } = await testService(t, {
-    MCP: 'on',
-    CORS_ORIGINS: 'https://app.example.org',
-    PUBLIC_URL: 'https://api.example.org',
-  });
+  const app = 'https://app.example.org';
+  const env = { MCP: 'on', CORS_ORIGINS: app, PUBLIC_URL: 'https://api.example.org' };
+  const { send } = await testService(t, env);
   const from = (origin: string) => send('POST', '/mcp', { ...LIST, headers: { origin } });
   for (const origin of ['https://evil.example', 'null', 'http://localhost', 'https://app.example.org:8443'])
     t.match(await from(origin), { status: 403, json: { error: { code: 'ORIGIN_NOT_ALLOWED' } } });
   for (const origin of ['https://app.example.org', 'https://api.example.org'])
     t.equal((await from(origin)).status, 200);
-  const preflight = await send('OPTIONS', '/mcp', {
-    headers: { origin: 'https://app.example.org', 'access-control-request-method': 'POST' },
-  });
+  const headers = { origin: app, 'access-control-request-method': 'POST' };
+  const preflight = await send('OPTIONS', '/mcp', { headers });
   t.match(preflight.headers['access-control-allow-headers'], /MCP-Protocol-Version/);
   const rebound = await send('POST', '/mcp', { ...LIST, headers: { host: 'evil.example' } });
   t.match(rebound, { status: 421, json: { error: { code: 'MISDIRECTED_REQUEST' } } });
@@ -193,10 +174,8 @@ t.test('the transport has no sessions and no streams', async (t) => {
   t.match(await send('POST', '/mcp', notification), { status: 202, text: '' });
   for (const method of ['GET', 'DELETE'])
     t.match(await send(method, '/mcp'), { status: 405, headers: { allow: 'POST, OPTIONS' } });
-  t.match(await send('POST', '/mcp', { ...LIST, headers: { 'mcp-protocol-version': '1999-01-01' } }), {
-    status: 400,
-    json: { error: { code: -32_000 } },
-  });
+  const old = await send('POST', '/mcp', { ...LIST, headers: { 'mcp-protocol-version': '1999-01-01' } });
+  t.match(old, { status: 400, json: { error: { code: -32_000 } } });
   t.match(await send('POST', '/mcp', { body: { method: 'tools/list' } }), { status: 400 });
   t.match(await send('POST', '/mcp', message('tools/drop')), { json: { error: { code: -32_601 } } });
   t.equal((await send('POST', '/mcp', { ...LIST, headers: { accept: 'text/html' } })).status, 406);

@@ -1,4 +1,5 @@
 import { noBrowser, openPage } from '../../support/chromium.js';
+import { byPassword } from '../../support/credentials.js';
 import { checkPage } from '../../support/page-checks.js';
 import { testService } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
@@ -15,8 +16,7 @@ await open.send('POST', '/users', { body: { email: 'ann@example.org', name: 'Ann
 /** A service whose user has these scopes, and a visitor that sends the user's password as browsers do. */
 async function signedIn(t: Test, scopes: string) {
   const service = await testService(t, { ...BASIC, BASIC_SCOPES: scopes, DATABASE_URL: open.databaseUrl });
-  const authorization = `Basic ${Buffer.from(`ann@example.org:${PASSWORD}`).toString('base64')}`;
-  return { service, visitor: new PageVisitor(service, { authorization }) };
+  return { service, visitor: new PageVisitor(service, byPassword('ann@example.org', PASSWORD)) };
 }
 
 t.test('an administrator creates and revokes keys', async (t) => {
@@ -77,7 +77,7 @@ t.test('an administrator creates, changes, tests and deletes webhooks, and sends
   const url = `${target.url}/hook`;
   const service = await testService(t, { WEBHOOK_ALLOW: '127.0.0.1', INSECURE: 'webhooks' });
   const visitor = new PageVisitor(service);
-  const created = await visitor.submit(t, await visitor.get('/webhooks?_new'), 'Create', {
+  const created = await visitor.create(t, '/webhooks', {
     '/url': url,
     '/types': 'items.*',
     '/description': 'first',
@@ -87,12 +87,8 @@ t.test('an administrator creates, changes, tests and deletes webhooks, and sends
   const path = linksOf(created.text).find((href) => href.startsWith('/webhooks/'))!;
   const page = await visitor.get(`${path}?_edit`);
   t.match(await visitor.submit(t, page, 'Save', { '/description': '' }), { status: 303 });
-  t.match((await service.send('GET', path)).json, {
-    description: '',
-    types: ['items.*'],
-    url,
-    enabled: true,
-  });
+  const stored = { description: '', types: ['items.*'], url, enabled: true };
+  t.match((await service.send('GET', path)).json, stored);
   const stale = await visitor.submit(t, page, 'Save', { '/description': 'mine' });
   t.equal(stale.status, 412);
   t.match(stale.text, 'Stored now');
@@ -116,22 +112,22 @@ t.test('an administrator grants scopes to users, and sees what needs attention',
   const list = await visitor.get('/user-accounts');
   t.match(list.text, /<h1>Accounts<\/h1>[\s\S]*>ann@example.org<\/a>/);
   const path = linksOf(list.text).find((href) => href.startsWith('/user-accounts/'))!;
-  const saved = await visitor.submit(t, await visitor.get(`${path}?_edit`), 'Save', {
+  const saved = await visitor.save(t, path, {
     '/scopes': ['items:read', 'posts:write'],
   });
   t.match([saved.status, saved.headers.location], [303, `${path}?_done=saved`]);
   const id = path.split('/').at(-1)!;
   const [stored] = await service.db.run('select scopes from user_scopes where user_id = $1::uuid', [id]);
   t.equal(stored!.scopes, '{items:read,posts:write}');
-  t.match((await visitor.get('/user-accounts')).text, 'items:read');
-  const wrong = await visitor.submit(t, await visitor.get(`${path}?_edit`), 'Save', {
+  t.match(await visitor.text('/user-accounts'), 'items:read');
+  const wrong = await visitor.save(t, path, {
     '/scopes': 'all:things',
   });
   t.match([wrong.status, wrong.text], [400, 'is not a scope']);
   t.equal((await visitor.get('/user-accounts/x')).status, 404);
   const { visitor: other } = await signedIn(t, 'users:read');
   for (const refused of ['/user-accounts', path]) t.equal((await other.get(refused)).status, 403);
-  t.notMatch((await other.get('/')).text, 'Needs attention');
+  t.notMatch(await other.text('/'), 'Needs attention');
 
   const soon = new Date(Date.now() + 86_400_000).toISOString();
   const key = { label: 'Report', subject: 's', scopes: ['items:read'] };
@@ -150,10 +146,10 @@ t.test('an administrator sees the versions with their requests and the ends of t
   const sunset = new Date(Date.now() + 86_400_000).toISOString();
   const env = { ...BASIC, BASIC_SCOPES: 'admin', V1_SUNSET: sunset, DATABASE_URL: open.databaseUrl };
   const service = await testService(t, env);
-  const authorization = `Basic ${Buffer.from(`ann@example.org:${PASSWORD}`).toString('base64')}`;
-  const visitor = new PageVisitor(service, { authorization });
-  for (let at = 0; at < 3; at++) await service.send('GET', '/api/v2/items', { headers: { authorization } });
-  t.match((await visitor.get('/')).text, '<a href="/api-versions">Versions</a>');
+  const headers = byPassword('ann@example.org', PASSWORD);
+  const visitor = new PageVisitor(service, headers);
+  for (let at = 0; at < 3; at++) await service.send('GET', '/api/v2/items', { headers });
+  t.match(await visitor.text('/'), '<a href="/api-versions">Versions</a>');
   const { text } = await visitor.get('/api-versions');
   t.match(text, `<time datetime="${sunset}"`);
   t.match(text, />\/api\/v2<\/a><\/th><td class="number" data-label="Requests">3</);

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { noBrowser, openPage } from '../../support/chromium.js';
 import { declare } from '../../support/collections.js';
 import { startPlinth } from '../../support/command.js';
+import { byPassword, makeUser } from '../../support/credentials.js';
 import { checkPage } from '../../support/page-checks.js';
 import { send, type TestService, testService, undeclaredDatabase } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
@@ -28,12 +29,8 @@ const PATH = '/declaration-files';
 async function watching(t: Test, env: Record<string, string> = {}) {
   const folder = declare(t, { 'books.json': JSON.stringify(BOOK, null, 2) });
   const service = startPlinth(t, ['serve', '--watch'], {
-    DATABASE_URL: await undeclaredDatabase(t),
-    MIGRATE: 'auto',
-    COLLECTIONS: folder,
-    PORT: '0',
-    LOG_LEVEL: 'error',
-    ...env,
+    ...{ DATABASE_URL: await undeclaredDatabase(t), MIGRATE: 'auto', COLLECTIONS: folder },
+    ...{ PORT: '0', LOG_LEVEL: 'error', ...env },
   });
   const url = await service.ready();
   const own = { url, send: (...given) => send(url, ...given) } as Pick<TestService, 'url' | 'send'>;
@@ -45,8 +42,8 @@ t.test('an administrator sees the plan of a declaration, and applies it', async 
   const { service, url, folder, read, own, visitor } = await watching(t);
   const before = read('books.json');
   await own.send('POST', '/books', { body: { name: 'A', code: 'x' } });
-  t.match((await visitor.get('/')).text, 'Declare a collection');
-  t.match((await visitor.get('/books')).text, `${PATH}?collection=books`);
+  t.match(await visitor.text('/'), 'Declare a collection');
+  t.match(await visitor.text('/books'), `${PATH}?collection=books`);
   const page = await visitor.get(`${PATH}?collection=books`);
   t.match(page.text, '<h1>Declaration of Books</h1>');
   const rows = {
@@ -93,11 +90,8 @@ t.test('an administrator sees the plan of a declaration, and applies it', async 
     t.match(plan.text, /Add the column books\.price<\/b><br><span class="dim">Locks books, for an instant/);
     t.equal(read('books.json'), before, 'a plan changes nothing');
     const edited = await visitor.submit(t, plan, 'Apply', { _apply: '1', _text: '{"type":"object"}' });
-    t.match(
-      [edited.status, edited.text],
-      [400, 'Nothing is changed yet'],
-      'only a text with a plan is applied',
-    );
+    // Only a text with a plan is applied.
+    t.match([edited.status, edited.text], [400, 'Nothing is changed yet']);
     const applied = await visitor.submit(t, plan, 'Apply', { _apply: '1' });
     t.match([applied.status, applied.headers.location], [303, '/books?_done=saved']);
     const price = { type: 'number', 'x-index': true };
@@ -133,7 +127,7 @@ t.test('an administrator sees the plan of a declaration, and applies it', async 
       title: 'Sale',
       properties: { book: { type: 'string', format: 'uuid', 'x-references': 'books' } },
     });
-    t.match((await visitor.get('/sales?_new')).text, 'name="/book"');
+    t.match(await visitor.text('/sales?_new'), 'name="/book"');
     const again = await visitor.submit(t, form, 'Show the plan', { ...values, choices: ['', ''] });
     t.equal(again.status, 412, 'a second one of the name');
     const renamed = await visitor.submit(t, await visitor.get(`${PATH}?collection=sales`), 'Show the plan', {
@@ -193,12 +187,9 @@ t.test('a service that needs a restart offers the file', async (t) => {
   const service = await serviceWithTasks(t);
   const visitor = new PageVisitor(service);
   const page = await visitor.get(`${PATH}?collection=tasks`);
-  const values = {
-    name: ['title', 'state', 'x'],
-    was: ['title', 'state', ''],
-    type: ['Text', 'Text', 'Date'],
-  };
-  const plan = await visitor.submit(t, page, 'Show the plan', { ...values, choices: ['', 'open, done', ''] });
+  const fields = { name: ['title', 'state', 'x'], was: ['title', 'state', ''] };
+  const types = { type: ['Text', 'Text', 'Date'], choices: ['', 'open, done', ''] };
+  const plan = await visitor.submit(t, page, 'Show the plan', { ...fields, ...types });
   t.match(plan.text, '<li>Field x is added.</li>');
   t.match(plan.text, /does not apply declarations[\s\S]*download="tasks\.json" href="data:application\/json/);
   t.notMatch(plan.text, '>Apply<');
@@ -209,20 +200,13 @@ t.test('a service that needs a restart offers the file', async (t) => {
 t.test('only administrators, with a form of a page, have declarations', async (t) => {
   const open = await testService(t);
   const headers = { 'x-api-key': (await open.send('GET', '/whoami')).json.subject };
-  const service = await testService(t, {
-    AUTH: 'basic,api-key',
-    INSECURE: 'basic',
-    BASIC_SCOPES: 'items:read items:write',
-    DATABASE_URL: open.databaseUrl,
-  });
-  await open.send('POST', '/users', {
-    body: { email: 'a@example.org', name: 'A', password: 'correct horse battery' },
-  });
-  const authorization = `Basic ${Buffer.from('a@example.org:correct horse battery').toString('base64')}`;
-  const visitor = new PageVisitor(service, { authorization });
+  const env = { AUTH: 'basic,api-key', INSECURE: 'basic', BASIC_SCOPES: 'items:read items:write' };
+  const service = await testService(t, { ...env, DATABASE_URL: open.databaseUrl });
+  await makeUser(open, 'a@example.org');
+  const visitor = new PageVisitor(service, byPassword('a@example.org'));
   t.equal((await visitor.get(PATH)).status, 403);
-  t.notMatch((await visitor.get('/')).text, 'Declare a collection');
-  t.notMatch((await visitor.get('/items')).text, PATH);
+  t.notMatch(await visitor.text('/'), 'Declare a collection');
+  t.notMatch(await visitor.text('/items'), PATH);
   t.equal((await service.send('GET', PATH, { headers })).status, 401);
   t.equal((await new PageVisitor(open).post(PATH, new URLSearchParams({ collection: 'a' }))).status, 403);
 });

@@ -42,6 +42,9 @@ t.test('every kind of page fits each width and theme', { skip: noBrowser }, asyn
     await checkPage(t, page, path, VIEWS);
   }
   await page.setViewportSize({ width: 390, height: 800 });
+  await page.goto('/issues?filter[status]=open');
+  const [moved, first] = await page.evaluate<[number, number]>(SHIFT_AND_ROW);
+  t.ok(moved === 0 && first <= 700, `on a telephone, the first row is at ${first}`);
   await page.goto('/issues?group=status&sort=-count');
   const bar = await page.locator('.bar rect').first().boundingBox();
   t.ok(bar!.width >= 250, `a bar of ${bar!.width} px on a telephone`);

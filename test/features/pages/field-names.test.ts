@@ -33,7 +33,7 @@ t.test('the forms and links of a page produce requests that are accepted', async
       'text',
     ]),
   );
-  const created = await visitor.submit(t, await visitor.get('/things?_new'), 'Create', values);
+  const created = await visitor.create(t, '/things', values);
   t.equal(created.status, 303);
   const { json } = await service.send('GET', created.headers.location!.split('?')[0]!);
   t.same(

@@ -1,5 +1,5 @@
-import { declare } from '../../support/collections.js';
-import { testService, undeclaredDatabase } from '../../support/service.js';
+import { declaredService } from '../../support/callers.js';
+import { testService } from '../../support/service.js';
 import t from '../../support/test.js';
 import { serviceWithTasks } from './collections.js';
 import { PageVisitor } from './visitor.js';
@@ -29,17 +29,8 @@ t.test('a form creates a record of every kind of field, and continues at its pag
   const [path] = created.headers.location!.split('?');
   const { json } = await service.send('GET', path!);
   t.match(json, {
-    title: 'Paint <b>',
-    state: 'open',
-    due: '2026-12-24',
-    effort: 1.5,
-    count: 3,
-    urgent: true,
-    code: 'AB-1',
-    tags: ['x', 'y'],
-    kinds: ['bug'],
-    place: { city: 'Bern' },
-    notes: 'one\ntwo',
+    ...{ title: 'Paint <b>', state: 'open', due: '2026-12-24', effort: 1.5, count: 3, urgent: true },
+    ...{ code: 'AB-1', tags: ['x', 'y'], kinds: ['bug'], place: { city: 'Bern' }, notes: 'one\ntwo' },
     extra: { deep: [1, null] },
   });
   t.notOk('starts' in json, 'what was left empty is absent');
@@ -60,7 +51,7 @@ t.test('failures are shown beside the fields, with what was entered', async (t) 
     '/notes': 'a\r\nb',
     '*': '[]',
   };
-  const first = await visitor.submit(t, await visitor.get('/tasks?_new'), 'Create', values);
+  const first = await visitor.create(t, '/tasks', values);
   t.equal(first.status, 400);
   t.match(first.text, 'Not saved yet: 7 fields need you.');
   for (const field of ['effort', 'place', 'others', 'title', 'state', 'count', 'code']) {
@@ -84,12 +75,12 @@ t.test('a value that another record has, and a reference to a missing one', asyn
   const service = await serviceWithTasks(t);
   const visitor = new PageVisitor(service);
   const task = { '/title': 'a', '/state': 'open', '/code': 'AB-1' };
-  t.equal((await visitor.submit(t, await visitor.get('/tasks?_new'), 'Create', task)).status, 303);
-  const again = await visitor.submit(t, await visitor.get('/tasks?_new'), 'Create', task);
+  t.equal((await visitor.create(t, '/tasks', task)).status, 303);
+  const again = await visitor.create(t, '/tasks', task);
   t.equal(again.status, 409);
   t.match(again.text, '<p class="error" id="new-code-error">Another record has this code.</p>');
   const lost = { '/title': 'a', '/state': 'open', '/itemId': '00000000-0000-7000-8000-000000000000' };
-  const missing = await visitor.submit(t, await visitor.get('/tasks?_new'), 'Create', lost);
+  const missing = await visitor.create(t, '/tasks', lost);
   t.equal(missing.status, 400);
   t.match(missing.text, '<p class="error" id="new-itemId-error">no item has this id</p>');
 });
@@ -97,30 +88,19 @@ t.test('a value that another record has, and a reference to a missing one', asyn
 t.test('an edit changes what was changed, and removes what was emptied', async (t) => {
   const service = await serviceWithTasks(t);
   const visitor = new PageVisitor(service);
-  const body = {
-    title: 'a',
-    state: 'open',
-    notes: 'x\ny',
-    effort: 2,
-    kinds: ['idea'],
-    odd: 1,
-    even: 'z',
-    'a/b': [],
-  };
+  const task = { title: 'a', state: 'open', notes: 'x\ny', effort: 2, kinds: ['idea'] };
+  const body = { ...task, odd: 1, even: 'z', 'a/b': [] };
   const { json } = await service.send('POST', '/tasks', { body });
   const path = `/tasks/${json.id}`;
-  const unchanged = await visitor.submit(t, await visitor.get(`${path}?_edit`), 'Save');
+  const unchanged = await visitor.save(t, path);
   t.match(unchanged, { status: 303, headers: { location: `${path}?_done=saved` } });
   t.match((await service.send('GET', path)).json, body, 'nothing has changed');
   const values = { '/title': 'b', '/effort': '', '*': '{"even": "zz", "new": null}' };
-  t.equal((await visitor.submit(t, await visitor.get(`${path}?_edit`), 'Save', values)).status, 303);
+  t.equal((await visitor.save(t, path, values)).status, 303);
   const changed = (await service.send('GET', path)).json;
   t.match(changed, { title: 'b', notes: 'x\ny', kinds: ['idea'], even: 'zz', new: null });
   for (const name of ['effort', 'odd', 'a/b']) t.notOk(name in changed, name);
-  const failed = await visitor.submit(t, await visitor.get(`${path}?_edit`), 'Save', {
-    '/title': '',
-    '/notes': 'c',
-  });
+  const failed = await visitor.save(t, path, { '/title': '', '/notes': 'c' });
   t.equal(failed.status, 400);
   t.match(failed.text, 'id="edit-title-error"');
   t.equal((await visitor.submit(t, failed, 'Save', { '/title': 'd' })).status, 303);
@@ -130,9 +110,8 @@ t.test('an edit changes what was changed, and removes what was emptied', async (
 t.test('a conflict shows both values, and saves those that were chosen', async (t) => {
   const service = await serviceWithTasks(t);
   const visitor = new PageVisitor(service);
-  const { json } = await service.send('POST', '/tasks', {
-    body: { title: 'a', state: 'open', effort: 1, count: 1 },
-  });
+  const body = { title: 'a', state: 'open', effort: 1, count: 1 };
+  const { json } = await service.send('POST', '/tasks', { body });
   const path = `/tasks/${json.id}`;
   const open = await visitor.get(`${path}?_edit`);
   await service.send('PATCH', path, { body: { title: 'theirs <', effort: 7, count: 9 } });
@@ -210,10 +189,8 @@ t.test('a form stands for methods that the resource has, and for nothing else', 
   }
   const bulk = await visitor.submit(t, list, 'Create', { _method: 'DELETE' });
   t.not(bulk.status, 303, 'not for all records');
-  const program = await service.send('POST', '/items', {
-    body: 'name=x',
-    type: 'application/x-www-form-urlencoded',
-  });
+  const data = { body: 'name=x', type: 'application/x-www-form-urlencoded' };
+  const program = await service.send('POST', '/items', data);
   t.match(program, { status: 415, headers: { 'accept-post': 'application/json' } });
   const many = new URLSearchParams(
     Array.from({ length: 2100 }, (_, n): [string, string] => ['/x', String(n)]),
@@ -228,24 +205,19 @@ t.test('posts are created below their user, and passwords are never shown', asyn
   const service = await testService(t);
   const visitor = new PageVisitor(service);
   const person = { '/email': 'a@example.org', '/name': 'Ann', '/password': 'correct horse battery' };
-  const bad = await visitor.submit(t, await visitor.get('/users?_new'), 'Create', {
-    ...person,
-    '/email': 'a',
-  });
+  const bad = await visitor.create(t, '/users', { ...person, '/email': 'a' });
   t.equal(bad.status, 400);
   t.notMatch(bad.text, /correct horse/);
   const user = await visitor.submit(t, bad, 'Create', person);
   const [path] = user.headers.location!.split('?');
   const page = await visitor.get(`${path}?_edit`);
   t.notMatch(page.text, /password_hash/);
-  const post = await visitor.submit(t, await visitor.get(`${path}/posts?_new`), 'Create', {
+  const post = await visitor.create(t, `${path}/posts`, {
     '*': '{"title": "Hello"}',
   });
   t.match(post.headers.location, /^\/posts\//);
-  t.match((await service.send('GET', post.headers.location!)).json, {
-    title: 'Hello',
-    userId: path!.slice(7),
-  });
+  const stored = (await service.send('GET', post.headers.location!)).json;
+  t.match(stored, { title: 'Hello', userId: path!.slice(7) });
   const renamed = await visitor.submit(t, page, 'Save', { '/name': 'Anna' });
   t.equal(renamed.status, 303);
 });
@@ -264,17 +236,9 @@ const HINTS: readonly (readonly [schema: object | boolean, hint: string])[] = [
 
 t.test('a form says what each field may have, and has none that no record may have', async (t) => {
   const fields = HINTS.map(([schema], at): [string, object | boolean] => [`f${at}`, schema]);
-  const properties = {
-    ...Object.fromEntries(fields),
-    only: { const: 'all' },
-    never: false,
-    none: { not: {} },
-  };
-  const service = await testService(t, {
-    COLLECTIONS: declare(t, { 'rules.json': { title: 'Rule', type: 'object', properties } }),
-    DATABASE_URL: await undeclaredDatabase(t),
-    MIGRATE: 'auto',
-  });
+  const odd = { only: { const: 'all' }, never: false, none: { not: {} } };
+  const rule = { title: 'Rule', type: 'object', properties: { ...Object.fromEntries(fields), ...odd } };
+  const service = await declaredService(t, { 'rules.json': rule }, { MIGRATE: 'auto' });
   const { text } = await new PageVisitor(service).get('/rules?_new');
   for (const [at, [, hint]] of HINTS.entries())
     t.match(text, `<p class="hint" id="new-f${at}-hint">${hint}</p>`);

@@ -1,6 +1,7 @@
 import { declare } from '../../support/collections.js';
 import { testService } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
+import { words } from '../../support/words.js';
 import { linksOf, PageVisitor } from './visitor.js';
 
 const reference = { type: 'string', 'x-references': 'teams', 'x-on-delete': 'null' };
@@ -45,8 +46,7 @@ async function planner(t: Test) {
   const service = await testService(t, { COLLECTIONS: declare(t, COLLECTIONS), MIGRATE: 'auto' });
   const make = async (path: string, body: object) => (await service.send('POST', path, { body })).json;
   const visitor = new PageVisitor(service);
-  const create = async (values: Record<string, string | string[]>) =>
-    visitor.submit(t, await visitor.get('/plans?_new'), 'Create', values);
+  const create = async (values: Record<string, string | string[]>) => visitor.create(t, '/plans', values);
   return { service, make, visitor, create };
 }
 
@@ -54,16 +54,10 @@ t.test('a long name is cut on each page that repeats it', async (t) => {
   const { make, visitor } = await planner(t);
   const { id } = await make('/teams', { name: '&'.repeat(60_000) });
   const plan = await make('/plans', { title: 'a', teamId: id, teamIds: [id] });
-  const pages = [
-    '/plans',
-    '/plans?_new',
-    '/plans?_filter',
-    '/plans?_export=csv',
-    '/plans?group=teamId',
-    `/plans?filter[teamId]=${id}`,
-    `/plans/${plan.id}`,
-    `/plans/${plan.id}?_edit`,
-  ];
+  const pages = words(`
+    /plans /plans?_new /plans?_filter /plans?_export=csv /plans?group=teamId
+    /plans?filter[teamId]=${id} /plans/${plan.id} /plans/${plan.id}?_edit
+  `);
   for (const path of pages) {
     const { status, text } = await visitor.get(path);
     t.equal(status, 200, path);
@@ -107,7 +101,7 @@ t.test('an export has the records of each alternative of a filter, and all of th
   for (let at = 0; at < 101; at++) await make('/plans', { state: at === 0 ? 'old' : 'new' });
   await make('/plans', { state: 'gone' });
   const chosen = '/plans?filter[state][in]=old&filter[state][in]=new';
-  const link = linksOf((await visitor.get(chosen)).text).find((href) => href.includes('_export=json'))!;
+  const link = linksOf(await visitor.text(chosen)).find((href) => href.includes('_export=json'))!;
   t.equal((await visitor.get(link)).json.length, 101);
   t.equal((await visitor.get('/plans?_export=json&count=none')).json.length, 102);
   const note = 'x'.repeat(300_000);

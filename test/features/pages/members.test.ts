@@ -1,5 +1,4 @@
 import t from '../../support/test.js';
-import { PASSWORD } from '../issuer/authorization-server.js';
 import { recipes } from './offices.js';
 import { linksOf, PageVisitor } from './visitor.js';
 
@@ -7,10 +6,7 @@ t.test('pages of members under access rules', async (t) => {
   const { service, admin, member, make, send } = await recipes(t);
   const open = async (email: string) => {
     const visitor = new PageVisitor(service, { 'sec-fetch-mode': 'navigate' });
-    const form = await visitor.get('/account');
-    const csrf = /name="csrf" value="([^"]*)"/.exec(form.text)![1]!;
-    const fields = new URLSearchParams({ csrf, email, password: PASSWORD, action: 'sign-in' });
-    t.equal((await visitor.post('/account', fields)).status, 303);
+    t.equal((await visitor.signIn(email)).status, 303);
     return visitor;
   };
   const [ada, ben] = [await open(admin.email), await open(member.email)];
@@ -30,9 +26,9 @@ t.test('pages of members under access rules', async (t) => {
         const { text } = await visitor.get(path);
         t.equal(linksOf(text).includes('/users?_new'), isOffered, path);
       }
-    t.ok(linksOf((await ben.get('/')).text).includes('/teams?_new'), 'each user may create a team');
-    t.match((await ben.get('/users')).text, 'Delete…', 'one record is its own');
-    t.notMatch((await ben.get('/users?_new')).text, '<h1>New user</h1>');
+    t.ok(linksOf(await ben.text('/')).includes('/teams?_new'), 'each user may create a team');
+    t.match(await ben.text('/users'), 'Delete…', 'one record is its own');
+    t.notMatch(await ben.text('/users?_new'), '<h1>New user</h1>');
   });
 
   t.test(
@@ -60,8 +56,8 @@ t.test('pages of members under access rules', async (t) => {
       t.equal((await ada.submit(t, form, 'Create', { ...values, _key: subject! })).status, 200);
       const { data } = (await send('GET', '/keys')).json;
       t.equal(data[0].subject, stored);
-      t.match((await ada.get('/keys')).text, `>of ${subject}</a></th>`);
-      t.match((await ada.get('/keys')).text, new RegExp(`data-label="Subject">(<a [^>]*>)?${subject}<`));
+      t.match(await ada.text('/keys'), `>of ${subject}</a></th>`);
+      t.match(await ada.text('/keys'), new RegExp(`data-label="Subject">(<a [^>]*>)?${subject}<`));
     }
     const near = await ada.submit(t, form, 'Create', { '/label': 'x', '/subject': 'Ben Exampel' });
     t.match(near.text, 'Is Ben Example meant?');
@@ -69,11 +65,11 @@ t.test('pages of members under access rules', async (t) => {
 
   t.test('a page of a record leads to a form that names it', async (t) => {
     const link = `/teams/${team.id}/memberships?_new`;
-    t.ok(linksOf((await ada.get(`/teams/${team.id}`)).text).includes(link));
-    const user = linksOf((await ada.get(`/users/${member.id}`)).text).find((href) =>
+    t.ok(linksOf(await ada.text(`/teams/${team.id}`)).includes(link));
+    const user = linksOf(await ada.text(`/users/${member.id}`)).find((href) =>
       href.startsWith('/memberships?_new'),
     )!;
-    t.match((await ada.get(user)).text, /name="\/userId"[^>]* value="Ben Example"/);
+    t.match(await ada.text(user), /name="\/userId"[^>]* value="Ben Example"/);
   });
 
   t.test('the path to a page is the same after its form was refused', async (t) => {
@@ -120,10 +116,8 @@ t.test('pages of members under access rules', async (t) => {
     const confirmation = await ada.submit(t, list, 'Edit…', chosen);
     t.match(confirmation.text, `<a href="${path}?sort=title">Cancel</a>`);
     const changed = await ada.submit(t, confirmation, 'Change 2 issues', { '/status': 'closed', _id: ids });
-    t.match(changed, {
-      status: 303,
-      headers: { location: `${path}?sort=title&_done=saved&_records=2` },
-    });
+    const location = `${path}?sort=title&_done=saved&_records=2`;
+    t.match(changed, { status: 303, headers: { location } });
     t.equal((await send('GET', `/issues/${ids[0]}`)).json.status, 'closed');
     for (const _back of ['//example.org/issues', '/\\example.org', 'https://example.org/', ''])
       t.match(
@@ -137,10 +131,10 @@ t.test('pages of members under access rules', async (t) => {
     const other = await open(member.email);
     t.equal((await other.get('/issues')).status, 200);
     const page = await ada.get(path);
-    t.notMatch((await ada.get(`${path}?_edit`)).text, 'name="/sessions"');
+    t.notMatch(await ada.text(`${path}?_edit`), 'name="/sessions"');
     const ended = await ada.submit(t, page, 'End all sessions');
     t.match([ended.status, ended.headers.location], [303, `${path}?_done=saved`]);
     t.equal((await other.get('/issues')).status, 401);
-    t.match((await ada.get(path)).text, '<dt>Sessions</dt><dd>0</dd>');
+    t.match(await ada.text(path), '<dt>Sessions</dt><dd>0</dd>');
   });
 });

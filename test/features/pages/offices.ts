@@ -6,13 +6,13 @@ import { setUserScopes } from '../../../src/auth/user-scopes.js';
 import { openPage, type PageOptions } from '../../support/chromium.js';
 import { declare } from '../../support/collections.js';
 import { plinth } from '../../support/command.js';
-import { makeKey } from '../../support/credentials.js';
+import { makeKey, PASSWORD } from '../../support/credentials.js';
 import { folderOf } from '../../support/folder.js';
 import { declarationsUnder } from '../../support/page-commands.js';
 import { UNDECLARED, undeclaredDatabase } from '../../support/service.js';
 import type { Test } from '../../support/test.js';
 import { words } from '../../support/words.js';
-import { authorizationServer, PASSWORD } from '../issuer/authorization-server.js';
+import { authorizationServer } from '../issuer/authorization-server.js';
 
 const NORTHWIND = fileURLToPath(new URL('../../../../test/fixtures/northwind.json', import.meta.url));
 const RECIPES = 'docs/recipes.md';

@@ -24,7 +24,7 @@ t.test('MCP, forms, json-server and the OpenAPI document', async (t) => {
   const done = await visitor.submit(t, list, 'Create', { '/title': 'form', '/projectId': projectId });
   t.equal(done.status, 303);
   const path_ = done.headers.location!.split('?')[0]!;
-  t.match((await visitor.get(path_)).text, />ann</);
+  t.match(await visitor.text(path_), />ann</);
   const page = await visitor.get(`${path_}?_edit`);
   t.notMatch(page.text, /name="\/(createdBy|kind|projectId)"/, 'what does not change is no input');
 

@@ -1,10 +1,12 @@
 import { setUserScopes } from '../../../src/auth/user-scopes.js';
 import { noBrowser, openPage } from '../../support/chromium.js';
 import { declare } from '../../support/collections.js';
+import { PASSWORD } from '../../support/credentials.js';
 import { checkPage } from '../../support/page-checks.js';
 import t, { type Test } from '../../support/test.js';
 import { some } from '../../support/thorough.js';
-import { authorizationServer, PASSWORD } from '../issuer/authorization-server.js';
+import { words } from '../../support/words.js';
+import { authorizationServer } from '../issuer/authorization-server.js';
 import { ACCEPT, linksOf, PageVisitor } from './visitor.js';
 
 const VIEWS = some([{ width: 320 }, { width: 1280 }], 1);
@@ -14,10 +16,9 @@ const { service, issuer, addUser } = await authorizationServer(t);
 async function signIn(t: Test, visitor: PageVisitor, path: string, email: string) {
   const refused = await visitor.get(path);
   t.equal(refused.status, 401);
-  const form = await visitor.get(linksOf(refused.text).find((href) => href.startsWith('/account?return='))!);
-  const csrf = /name="csrf" value="([^"]*)"/.exec(form.text)![1]!;
-  const fields = new URLSearchParams({ csrf, email, password: PASSWORD, action: 'sign-in' });
-  const entered = await visitor.post(`/account?return=${encodeURIComponent(path)}`, fields);
+  const link = `/account?return=${encodeURIComponent(path)}`;
+  t.ok(linksOf(refused.text).includes(link));
+  const entered = await visitor.signIn(email, link);
   t.equal(entered.status, 303);
   // The page of the account is on the way, since a second factor may be missing.
   const entry = await visitor.get(entered.headers.location!);
@@ -32,12 +33,9 @@ t.test('a user signs in, acts with its scopes, and signs out', async (t) => {
   const page = await signIn(t, visitor, own, user.email);
   t.equal(page.status, 200);
   t.match(page.text, '<h1>Ann</h1>');
-  t.equal(
-    (await visitor.submit(t, await visitor.get(`${own}?_edit`), 'Save', { '/name': 'Anna' })).status,
-    303,
-  );
-  t.match((await visitor.get(own)).text, '<h1>Anna</h1>');
-  const post = await visitor.submit(t, await visitor.get(`${own}/posts?_new`), 'Create', {
+  t.equal((await visitor.save(t, own, { '/name': 'Anna' })).status, 303);
+  t.match(await visitor.text(own), '<h1>Anna</h1>');
+  const post = await visitor.create(t, `${own}/posts`, {
     '*': '{"title": "Mine"}',
   });
   t.equal(post.status, 303);
@@ -57,16 +55,9 @@ t.test('a user signs in, acts with its scopes, and signs out', async (t) => {
   const typed = await visitor.submit(t, items, 'Create', { '/name': 'Typed <b>' });
   t.equal(typed.status, 403, 'a form after the end of its session');
   t.match(typed.text, /You are signed out\.[\s\S]*Sign in in another tab[\s\S]* value="Typed &#60;b&#62;"/);
-  const entry = await visitor.get(`/account?return=${encodeURIComponent('/items')}`);
-  const fresh = new URLSearchParams({ email: user.email, password: PASSWORD, action: 'sign-in' });
-  fresh.set('csrf', /name="csrf" value="([^"]*)"/.exec(entry.text)![1]!);
-  t.equal((await visitor.post('/account?return=/items', fresh)).status, 303, 'in another tab');
+  t.equal((await visitor.signIn(user.email, '/account?return=/items')).status, 303, 'in another tab');
   for (const form of [older, typed])
-    t.equal(
-      (await visitor.submit(t, form, 'Create', { '/name': 'Typed' })).status,
-      303,
-      'the old form works',
-    );
+    t.equal((await visitor.submit(t, form, 'Create', { '/name': 'Typed' })).status, 303, 'the old form');
   const stolen = { accept: ACCEPT, cookie: `plinth_browser=${cookie}` };
   t.equal((await service.send('GET', own, { headers: stolen })).status, 401, 'the session has ended');
 });
@@ -77,30 +68,24 @@ t.test('the cookie opens pages and submits forms, and nothing else', async (t) =
   const visitor = new PageVisitor(service);
   const page = await signIn(t, visitor, '/items', user.email);
   const cookie = [...visitor.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
-  const send = (
+  const send = async (
     method: string,
     path: string,
     headers: Record<string, string>,
-    body?: unknown,
-    type?: string,
-  ) =>
-    service.send(method, path, {
-      headers: { cookie, ...headers },
-      body,
-      ...(type === undefined ? {} : { type }),
-    });
+    given: { body?: unknown; type?: string } = {},
+  ) => (await service.send(method, path, { headers: { cookie, ...headers }, ...given })).status;
   const origin = { origin: service.url, 'sec-fetch-site': 'same-origin' };
-  t.equal((await send('GET', '/items', { accept: ACCEPT })).status, 200, 'a page');
-  t.equal((await send('GET', '/items', {})).status, 401, 'data');
-  t.equal((await send('GET', '/items', { accept: 'application/json' })).status, 401);
-  t.equal((await send('GET', '/items', { accept: '*/*', ...origin })).status, 401);
-  t.equal(
-    (await send('GET', '/items', { accept: ACCEPT, 'sec-fetch-dest': 'empty' })).status,
-    401,
-    'a script',
-  );
-  t.equal((await send('GET', '/items', { accept: ACCEPT, 'sec-fetch-dest': 'iframe' })).status, 401);
-  t.equal((await send('GET', '/events', { accept: 'text/event-stream' })).status, 401);
+  t.equal(await send('GET', '/items', { accept: ACCEPT }), 200, 'a page');
+  for (const [headers, path = '/items'] of [
+    [{}],
+    [{ accept: 'application/json' }],
+    [{ accept: '*/*', ...origin }],
+    [{ accept: ACCEPT, 'sec-fetch-dest': 'empty' }],
+    [{ accept: ACCEPT, 'sec-fetch-dest': 'iframe' }],
+    [{ accept: 'text/event-stream' }, '/events'],
+  ] as const)
+    t.equal(await send('GET', path, { ...headers }), 401, JSON.stringify(headers));
+  const own = { accept: ACCEPT, ...origin };
   for (const [method, path] of [
     ['POST', '/items'],
     ['PATCH', '/items?filter[name]=a'],
@@ -109,29 +94,21 @@ t.test('the cookie opens pages and submits forms, and nothing else', async (t) =
     ['POST', '/batch'],
     ['QUERY', '/items'],
   ] as const)
-    t.equal(
-      (await send(method, path, { accept: ACCEPT, ...origin }, { name: 'x' })).status,
-      401,
-      `${method} ${path}`,
-    );
-  const form = 'application/x-www-form-urlencoded';
+    t.equal(await send(method, path, own, { body: { name: 'x' } }), 401, `${method} ${path}`);
+  const type = 'application/x-www-form-urlencoded';
   for (const path of ['/batch', '/events/tickets', '/oauth-clients'])
-    t.not((await send('POST', path, { accept: ACCEPT, ...origin }, 'a=b', form)).status, 201, path);
-  t.equal((await send('POST', '/events/tickets', { accept: ACCEPT, ...origin }, 'a=b', form)).status, 401);
+    t.not(await send('POST', path, own, { body: 'a=b', type }), 201, path);
+  t.equal(await send('POST', '/events/tickets', own, { body: 'a=b', type }), 401);
   const token = /name="_token" value="([^"]*)"/.exec(page.text)![1]!;
-  const post = (fields: Record<string, string>, headers: Record<string, string>) =>
-    send(
-      'POST',
-      '/items',
-      { accept: ACCEPT, ...headers },
-      String(new URLSearchParams({ '/name': 'x', ...fields })),
-      form,
-    );
-  t.equal((await post({}, origin)).status, 403, 'without a token');
-  t.equal((await post({ _token: token }, { origin: 'https://evil.example' })).status, 403);
+  const post = (fields: Record<string, string>, headers: Record<string, string>) => {
+    const body = String(new URLSearchParams({ '/name': 'x', ...fields }));
+    return send('POST', '/items', { accept: ACCEPT, ...headers }, { body, type });
+  };
+  t.equal(await post({}, origin), 403, 'without a token');
+  t.equal(await post({ _token: token }, { origin: 'https://evil.example' }), 403);
   const stranger = new PageVisitor(service);
   await stranger.get('/');
-  t.equal((await post({ _token: token }, origin)).status, 303);
+  t.equal(await post({ _token: token }, origin), 303);
   t.equal((await service.send('GET', '/healthz', { headers: { cookie } })).status, 200);
   const field = (await visitor.get('/account')).headers['set-cookie']!.find((each) =>
     each.startsWith('plinth_browser'),
@@ -143,15 +120,10 @@ t.test('a sign-in returns only to addresses of this service', async (t) => {
   const user = await addUser('return@example.org');
   const visitor = new PageVisitor(service);
   await signIn(t, visitor, `/users/${user.id}`, user.email);
-  for (const target of [
-    'https://evil.example/',
-    '//evil.example/',
-    '/\\evil.example',
-    '/.//evil.example',
-    'javascript:1',
-    '',
-    '/a\r\nb',
-  ]) {
+  const targets = words(
+    'https://evil.example/ //evil.example/ /\\evil.example /.//evil.example javascript:1',
+  );
+  for (const target of [...targets, '', '/a\r\nb']) {
     const { headers } = await visitor.get(`/account?return=${encodeURIComponent(target)}`);
     const { location = service.url } = headers;
     t.equal(new URL(location).origin, new URL(service.url).origin, target);
@@ -172,10 +144,8 @@ t.test('a session of another user, one that has expired, and a wrong one', async
   t.equal(await read(`a=b; plinth_browser=${id}; c=d`), 200);
   for (const wrong of [`${id}x`, id.slice(1), '', "'", 'x'.repeat(5000)])
     t.equal(await read(`plinth_browser=${wrong}`), 401);
-  await service.db.run(
-    "update issuer_records set expires_at = now() - interval '1 second' where model = 'Session'",
-    [],
-  );
+  const end = "update issuer_records set expires_at = now() - interval '1 second' where model = 'Session'";
+  await service.db.run(end, []);
   t.equal(await read(`plinth_browser=${id}`), 401);
 });
 

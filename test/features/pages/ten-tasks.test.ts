@@ -2,12 +2,11 @@ import type { Page } from 'playwright-core';
 import { noBrowser, openPage } from '../../support/chromium.js';
 import { declare } from '../../support/collections.js';
 import { startPlinth } from '../../support/command.js';
-import { makeKey } from '../../support/credentials.js';
+import { makeKey, PASSWORD } from '../../support/credentials.js';
 import { whenEventsAreFinal } from '../../support/final-events.js';
 import { undeclaredDatabase } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
 import { some } from '../../support/thorough.js';
-import { PASSWORD } from '../issuer/authorization-server.js';
 import { northwind, recipes } from './offices.js';
 
 /** A person at a page, who knows no documentation and no id. Each click and each choice is counted. */

@@ -91,7 +91,7 @@ t.test('a record without a text is named by the records to which it refers', asy
     ['/events', '>Order of Bob, 4 Jul 1996</a>'],
     ['/', '>Roof, Ann</a>'],
   ];
-  for (const [path, shown] of rows) t.match((await visitor.get(path)).text, shown, path);
+  for (const [path, shown] of rows) t.match(await visitor.text(path), shown, path);
 });
 
 /** Names that a person enters as an assignee or an order, and the results. */
@@ -115,17 +115,15 @@ t.test('a form offers these names, and accepts them', async (t) => {
     const response = await visitor.submit(t, page, 'Create', { '/name': text, [field]: text });
     t.match(response.status === 303 ? '303' : response.text, result, text);
   }
-  const stored = (await service.send('GET', '/tasks')).json;
-  t.match(
-    stored.map(({ assigneeId, orderId }: Record<string, string>) => assigneeId ?? orderId),
-    [member.id, member.id, order.id],
-  );
+  const stored: Record<string, string>[] = (await service.send('GET', '/tasks')).json;
+  const named = stored.map(({ assigneeId, orderId }) => assigneeId ?? orderId);
+  t.same(named, [member.id, member.id, order.id]);
 });
 
 t.test('a declared reference gives a record the name of what it refers to', async (t) => {
   const { make, visitor, member } = await office(t);
   const badge = await make('/badges', { memberId: member.id, code: 'A1 '.repeat(60) });
-  t.match((await visitor.get('/badges')).text, `<th scope="row"><a href="/badges/${badge.id}">Roof, Ann</a>`);
+  t.match(await visitor.text('/badges'), `<th scope="row"><a href="/badges/${badge.id}">Roof, Ann</a>`);
   const record = await visitor.get(`/badges/${badge.id}`);
   t.match(record.text, /<h1>Roof, Ann<\/h1>[\s\S]*<dt>Member<\/dt><dd><a [^>]*>Roof, Ann<\/a>/);
   t.match(record.text, 'A1 '.repeat(60), 'a text is whole on the page of its record');
@@ -153,7 +151,7 @@ t.test('a record page leads to its parent, and to a new record below it', async 
   for (const link of [`/teams/${team.id}">Roof<`, `/teams/${team.id}/memberships">Memberships<`])
     t.match(page.text, `<a href="${link}`);
   t.match(
-    (await visitor.get(`/teams/${team.id}`)).text,
+    await visitor.text(`/teams/${team.id}`),
     `<a class="button" href="/teams/${team.id}/memberships?_new">New membership</a>`,
   );
 });
@@ -170,24 +168,18 @@ t.test('events are listed with the newest first, or from the oldest on', async (
 
 t.test('the newest events of a type are found behind many of others', async (t) => {
   const { service, make, visitor } = await office(t);
-  const names = Array.from({ length: 120 }, (_, at) => ({
-    method: 'POST',
-    path: '/people',
-    body: { name: `p${at}` },
-  }));
+  const creation = (at: number) => ({ method: 'POST', path: '/people', body: { name: `p${at}` } });
+  const names = Array.from({ length: 120 }, (_, at) => creation(at));
   await service.send('POST', '/batch', { body: { operations: names.slice(0, 60) } });
   await service.send('POST', '/batch', { body: { operations: names.slice(60) } });
   await make('/teams', { name: 'Last' });
   await whenEventsAreFinal(service);
   const types = async (query: string) =>
-    [...(await visitor.get(`/events?${query}`)).text.matchAll(/<li>[^<]* created <a [^>]*>([^<]*)</g)].map(
+    [...(await visitor.text(`/events?${query}`)).matchAll(/<li>[^<]* created <a [^>]*>([^<]*)</g)].map(
       ([, text]) => text,
     );
   t.same(await types('types=teams.*'), ['Last', 'Roof']);
-  t.same(await types('types=teams.created&types=orders.created'), [
-    'Last',
-    'Order of Bob, 4 Jul 1996',
-    'Roof',
-  ]);
-  t.match((await visitor.get('/events?types=tasks.*')).text, 'No events among the newest.');
+  const both = await types('types=teams.created&types=orders.created');
+  t.same(both, ['Last', 'Order of Bob, 4 Jul 1996', 'Roof']);
+  t.match(await visitor.text('/events?types=tasks.*'), 'No events among the newest.');
 });

@@ -1,3 +1,4 @@
+import { PASSWORD } from '../../support/credentials.js';
 import type { ServiceResponse, TestService } from '../../support/service.js';
 import type { Test } from '../../support/test.js';
 
@@ -12,6 +13,8 @@ export const ACCEPT = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*
 export const linksOf = (text: string): string[] =>
   [...text.matchAll(/<a [^>]*?href="([^"]*)"/g)].map(([, href]) => unescaped(href!));
 
+type Values = Readonly<Record<string, string | readonly string[]>>;
+
 /** A browser without scripts, which sends requests over sockets: it stores cookies and submits forms. */
 export class PageVisitor {
   readonly #cookies = new Map<string, string>();
@@ -22,9 +25,28 @@ export class PageVisitor {
   ) {}
 
   async get(path: string): Promise<ServiceResponse> {
-    return this.#remember(
-      await this.service.send('GET', path, { headers: { ...this.#headers(), accept: ACCEPT } }),
-    );
+    const headers = { ...this.#headers(), accept: ACCEPT };
+    return this.#remember(await this.service.send('GET', path, { headers }));
+  }
+
+  async text(path: string): Promise<string> {
+    return (await this.get(path)).text;
+  }
+
+  /** Creates a record by the form of its collection. */
+  async create(t: Test, path: string, values: Values): Promise<ServiceResponse> {
+    return this.submit(t, await this.get(`${path}?_new`), 'Create', values);
+  }
+
+  /** Changes a record by its form. */
+  async save(t: Test, path: string, values: Values = {}): Promise<ServiceResponse> {
+    return this.submit(t, await this.get(`${path}?_edit`), 'Save', values);
+  }
+
+  /** Signs in at a page of the account. */
+  async signIn(email: string, path = '/account'): Promise<ServiceResponse> {
+    const csrf = /name="csrf" value="([^"]*)"/.exec(await this.text(path))![1]!;
+    return this.post(path, new URLSearchParams({ csrf, email, password: PASSWORD, action: 'sign-in' }));
   }
 
   /** Submits the form of a page that has this button, with further or other values. */
@@ -32,7 +54,7 @@ export class PageVisitor {
     t: Test,
     page: ServiceResponse,
     button: string,
-    values: Readonly<Record<string, string | readonly string[]>> = {},
+    values: Values = {},
     headers: Readonly<Record<string, string | undefined>> = {},
   ): Promise<ServiceResponse> {
     const form = [...page.text.matchAll(/<form[^>]*method="post"[\s\S]*?<\/form>/g)]
@@ -62,13 +84,8 @@ export class PageVisitor {
     };
     const stated = Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined));
     const type = 'application/x-www-form-urlencoded';
-    return this.#remember(
-      await this.service.send('POST', path, {
-        headers: stated as Record<string, string>,
-        body: String(fields),
-        type,
-      }),
-    );
+    const given = { headers: stated as Record<string, string>, body: String(fields), type };
+    return this.#remember(await this.service.send('POST', path, given));
   }
 
   get cookies(): ReadonlyMap<string, string> {
