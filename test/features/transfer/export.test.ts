@@ -1,41 +1,31 @@
 import { spawn } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { PassThrough, Writable } from 'node:stream';
 import { run } from '../../../src/cli/run.js';
 import { FEATURES } from '../../../src/features.js';
-import { COMMAND, plinth } from '../../support/command.js';
-import { folderOf } from '../../support/folder.js';
+import { COMMAND } from '../../support/command.js';
 import { environment, until } from '../../support/process.js';
-import { testService } from '../../support/service.js';
 import { sqlOf } from '../../support/sql.js';
 import t from '../../support/test.js';
 import { some } from '../../support/thorough.js';
+import { importing } from './imports.js';
 
 const own = ({ id, created_at, updated_at, _links, _version, ...fields }: Record<string, unknown>) => fields;
 
 t.test('what is exported can be imported, in every format', async (t) => {
-  const from = await testService(t);
-  const env = { DATABASE_URL: from.databaseUrl };
-  const ann = await from.send('POST', '/users', {
-    body: { name: 'Änn "A"', email: 'ann@example.org', password: 'not to be exported' },
-  });
-  await from.send('POST', '/posts', {
-    body: { userId: ann.json.id, text: 'a\\b\n"c",\td\u2028 \\\\', n: [1, { x: null }] },
-  });
-  for (let n = 0; n < 3; n++)
+  const from = await importing(t);
+  const { run } = from;
+  const user = { name: 'Änn "A"', email: 'ann@example.org', password: 'not to be exported' };
+  const ann = await from.send('POST', '/users', { body: user });
+  const text = 'a\\b\n"c",\td\u2028 \\\\';
+  await from.send('POST', '/posts', { body: { userId: ann.json.id, text, n: [1, { x: null }] } });
+  for (let n = 0; n < 3; n++) {
+    const note = n === 1 ? '=1+1\r\n' : undefined;
     await from.send('POST', '/items', {
-      body: {
-        name: `item ${n}`,
-        price: n / 3,
-        tags: ['a,b', `"${n}"`],
-        note: n === 1 ? '=1+1\r\n' : undefined,
-      },
+      body: { name: `item ${n}`, price: n / 3, tags: ['a,b', `"${n}"`], note },
     });
+  }
   const items = (await from.send('GET', '/items?order=asc')).json;
-  const folder = folderOf(t);
-
-  const whole = await plinth(t, ['export'], env);
+  const whole = await run('export');
   t.equal(whole.err, '');
   t.notMatch(whole.out, /password/);
   const parsed = JSON.parse(whole.out);
@@ -43,61 +33,46 @@ t.test('what is exported can be imported, in every format', async (t) => {
   t.same(parsed.items.map(own), items.map(own));
   t.match(parsed.items[0], { id: items[0].id, _version: 1 });
 
-  const to = await testService(t);
-  const file = join(folder, 'db.json');
-  t.match(await plinth(t, ['export', '-o', file], env), { code: 0, out: '', err: '' });
-  t.equal(readFileSync(file, 'utf8'), whole.out);
-  t.match(await plinth(t, ['import', file], { DATABASE_URL: to.databaseUrl }), { code: 0, err: '' });
-  const [post] = (await to.send('GET', '/posts')).json;
-  t.same([post.text, post.n], ['a\\b\n"c",\td\u2028 \\\\', [1, { x: null }]]);
-  t.equal(post.userId, (await to.send('GET', '/users')).json[0].id);
+  const to = await importing(t);
+  t.match(await run('export', '-o', 'db.json'), { code: 0, out: '', err: '' });
+  t.equal(from.read('db.json'), whole.out);
+  t.match(await to.load([to.put('db.json', whole.out)]), { code: 0, err: '' });
+  const [post] = await to.all('/posts');
+  t.same([post.text, post.n], [text, [1, { x: null }]]);
+  t.equal(post.userId, (await to.all('/users'))[0].id);
 
   for (const format of some(['ndjson', 'csv', 'json'], 1)) {
-    const target = await testService(t);
-    const out = join(folder, `items.${format}`);
-    t.match(await plinth(t, ['export', 'items', '--format', format, '-o', out], env), { code: 0, err: '' });
-    const { code, err } = await plinth(t, ['import', 'items', out], { DATABASE_URL: target.databaseUrl });
+    const target = await importing(t);
+    const out = `items.${format}`;
+    t.match(await run('export', 'items', '--format', format, '-o', out), { code: 0, err: '' });
+    const { code, err } = await target.load(['items', target.put(out, from.read(out))]);
     t.same([code, err], [0, ''], format);
-    const found = (await target.send('GET', '/items?order=asc')).json.map(own);
-    t.same(found, items.map(own), format);
+    t.same((await target.all('/items?order=asc')).map(own), items.map(own), format);
   }
-  t.match(await plinth(t, ['export', 'users', '--format', 'csv'], env), {
+  t.match(await run('export', 'users', '--format', 'csv'), {
     out: /^id,email,name,age,created_at,updated_at,_version\r\n[^\n]+,ann@example.org,"Änn ""A""",,/,
   });
 });
 
 t.test('an empty collection, and what cannot be exported', async (t) => {
-  const { databaseUrl } = await testService(t);
-  const env = { DATABASE_URL: databaseUrl };
-  t.same(JSON.parse((await plinth(t, ['export'], env)).out), { users: [], items: [], posts: [] });
-  t.equal((await plinth(t, ['export', 'items'], env)).out, '');
-  t.equal((await plinth(t, ['export', 'items', '--format', 'json'], env)).out, '[]\n');
-  t.match(await plinth(t, ['export', 'pets'], env), {
-    code: 1,
-    err: /no collection pets: there are users, items, posts/,
-  });
-  t.match(await plinth(t, ['export', '--format', 'csv'], env), {
-    code: 64,
-    err: /name one for another format/,
-  });
-  t.match(await plinth(t, ['export', 'items', '-o', '/nowhere/x'], env), {
-    code: 73,
-    err: /^plinth: \/nowhere\/x cannot be written: [^\n]+\n$/,
-  });
+  const { run } = await importing(t);
+  t.same(JSON.parse((await run('export')).out), { users: [], items: [], posts: [] });
+  t.equal((await run('export', 'items')).out, '');
+  t.equal((await run('export', 'items', '--format', 'json')).out, '[]\n');
+  for (const [args, code, err] of [
+    [['pets'], 1, /no collection pets: there are users, items, posts/],
+    [['--format', 'csv'], 64, /name one for another format/],
+    [['items', '-o', '/nowhere/x'], 73, /^plinth: \/nowhere\/x cannot be written: [^\n]+\n$/],
+  ] as const)
+    t.match(await run('export', ...args), { code, err });
 });
 
 t.test('the records are those of one moment', async (t) => {
-  const { databaseUrl, send } = await testService(t);
-  const folder = folderOf(t);
+  const { databaseUrl, send, put, load, env } = await importing(t);
   // More than what the buffers of the pipe and of the connection to the database hold.
   const COUNT = 1000;
-  const lines = Array.from(
-    { length: COUNT },
-    (_, n) => `{"name":"item ${n}","text":"${'x'.repeat(10_000)}"}\n`,
-  );
-  writeFileSync(join(folder, 'items.ndjson'), lines.join(''));
-  const env = { DATABASE_URL: databaseUrl };
-  await plinth(t, ['import', 'items', join(folder, 'items.ndjson')], env);
+  const records = Array.from({ length: COUNT }, (_, n) => ({ name: `item ${n}`, text: 'x'.repeat(10_000) }));
+  await load(['items', put('items.ndjson', records)]);
   const child = spawn(process.execPath, [COMMAND, 'export'], { env: environment(env) });
   const chunks = child.stdout.setEncoding('utf8').iterator();
   let text = '';

@@ -7,6 +7,7 @@ import { isDeepStrictEqual } from 'node:util';
 import bcrypt from 'bcrypt';
 import type { Json } from '../../../src/json.js';
 import { COMMAND, plinth, startPlinth } from '../../support/command.js';
+import { byPassword } from '../../support/credentials.js';
 import { folderOf } from '../../support/folder.js';
 import { useRealHashCost } from '../../support/hash-cost.js';
 import { migratedFolder } from '../../support/migrated-folder.js';
@@ -26,15 +27,7 @@ const fileOf = (t: Test, content: unknown): string =>
   join(folderOf(t, { 'records.json': content }), 'records.json');
 
 /** A record without what the service owns. */
-function own({
-  id,
-  created_at,
-  updated_at,
-  _version,
-  ...fields
-}: Record<string, Json>): Record<string, Json> {
-  return fields;
-}
+const own = ({ id, created_at, updated_at, _version, ...fields }: Record<string, Json>) => fields;
 
 t.test('jsonplaceholder.json loads whole and reads back equal', async (t) => {
   const service = await testService(t);
@@ -65,9 +58,8 @@ t.test('jsonplaceholder.json loads whole and reads back equal', async (t) => {
 t.test('dummyjson-products.json loads whole as items and reads back equal', async (t) => {
   const service = await testService(t);
   const file = fixture('dummyjson-products.json');
-  const { code, out } = await importFile(t, [file, '--as', 'items', '--rename', 'title=name'], {
-    DATABASE_URL: service.databaseUrl,
-  });
+  const env = { DATABASE_URL: service.databaseUrl };
+  const { code, out } = await importFile(t, [file, '--as', 'items', '--rename', 'title=name'], env);
   t.same([code, out], [0, 'items: 194 stored, 0 refused\n']);
   const content = JSON.parse(readFileSync(file, 'utf8'));
   const products = Array.isArray(content) ? content : content.products;
@@ -75,18 +67,15 @@ t.test('dummyjson-products.json loads whole as items and reads back equal', asyn
   t.equal(items.length, 194);
   const bySku = new Map(items.map((item: { sku: string }) => [item.sku, item]));
   for (const { id, title, ...product } of products) {
-    t.ok(
-      isDeepStrictEqual(own(bySku.get(product.sku) as Record<string, Json>), { ...product, name: title }),
-      title,
-    );
+    const stored = own(bySku.get(product.sku) as Record<string, Json>);
+    t.ok(isDeepStrictEqual(stored, { ...product, name: title }), title);
   }
 });
 
 t.test('a refused record is reported with its position and reason, and stops nothing else', async (t) => {
   const service = await testService(t);
-  const { json } = await service.send('POST', '/users', {
-    body: { email: 'there@example.org', name: 'There' },
-  });
+  const there = { email: 'there@example.org', name: 'There' };
+  const { json } = await service.send('POST', '/users', { body: there });
   const file = fileOf(
     t,
     `{"users": [{"id": "a", "email": "a@example.org", "name": "A"}, {"email": "b", "name": "B", "age": 200}, 7,
@@ -97,18 +86,15 @@ t.test('a refused record is reported with its position and reason, and stops not
   const { code, out, err } = await importFile(t, [file], { DATABASE_URL: service.databaseUrl });
   t.equal(code, 1);
   t.equal(out, 'users: 1 stored, 5 refused\nposts: 2 stored, 1 refused\n');
-  t.same(
-    err.trim().split('\n').sort(),
-    [
-      'posts[1]/userId: USER_NOT_FOUND: No such user exists. (value "b")',
-      'users[1]/age: must be at most 150 (value 200)',
-      'users[1]/email: must be an email address (value "b")',
-      'users[2]: must be an object',
-      'users[3]/email: EMAIL_TAKEN: Another record has this email. (value "there@example.org")',
-      'users[4]/x/0: must not contain U+0000',
-      'users[5]: a number that does not fit a double: 12345678901234567890',
-    ].sort(),
-  );
+  t.same(err.trim().split('\n').sort(), [
+    'posts[1]/userId: USER_NOT_FOUND: No such user exists. (value "b")',
+    'users[1]/age: must be at most 150 (value 200)',
+    'users[1]/email: must be an email address (value "b")',
+    'users[2]: must be an object',
+    'users[3]/email: EMAIL_TAKEN: Another record has this email. (value "there@example.org")',
+    'users[4]/x/0: must not contain U+0000',
+    'users[5]: a number that does not fit a double: 12345678901234567890',
+  ]);
 });
 
 t.test('users come with hashes, which a sign-in replaces', { skip: notInDefault }, async (t) => {
@@ -150,18 +136,15 @@ t.test('users come with hashes, which a sign-in replaces', { skip: notInDefault 
   t.equal(out, 'users: 5 stored, 11 refused\n');
   const lines = err.trim().split('\n');
   t.equal(lines.length, 11);
-  t.ok(
-    lines.every((line) => /^users\[\d+\]\/password_hash: must /.test(line)),
-    err,
-  );
+  for (const line of lines) t.match(line, /^users\[\d+\]\/password_hash: must /);
   const sql = sqlOf(t, service.databaseUrl);
-  const hashOf = async (name: string): Promise<string> =>
-    (
-      await sql`select hash from passwords join users on user_id = id where email = ${`${name}@example.org`}`
-    )[0]!.hash;
+  const hashOf = async (name: string): Promise<string> => {
+    const email = `${name}@example.org`;
+    return (await sql`select hash from passwords join users on user_id = id where email = ${email}`)[0]!.hash;
+  };
   const signIn = async (name: string, password: string) => {
-    const authorization = `Basic ${Buffer.from(`${name}@example.org:${password}`).toString('base64')}`;
-    return (await service.send('GET', '/whoami', { headers: { authorization } })).status;
+    const headers = byPassword(`${name}@example.org`, password);
+    return (await service.send('GET', '/whoami', { headers })).status;
   };
   for (const name of ['scrypt', 'a', 'b', 'y']) {
     t.equal(await signIn(name, `${password}!`), 401, name);
@@ -172,10 +155,8 @@ t.test('users come with hashes, which a sign-in replaces', { skip: notInDefault 
   }
   t.equal(await signIn('long', `${long}, and what bcrypt ignores`), 200, '72 bytes decide');
   t.equal(await hashOf('long'), hashes.long, 'such a password replaces no hash');
-  const [{ docs }] = (await sql`select string_agg(doc, '') as docs from users`) as unknown as [
-    { docs: string },
-  ];
-  t.notMatch(docs, /password/);
+  const [row] = await sql`select string_agg(doc, '') as docs from users`;
+  t.notMatch(row!.docs, /password/);
 });
 
 t.test('--strict stores nothing of the first batch with a refused record', async (t) => {
@@ -188,35 +169,28 @@ t.test('--strict stores nothing of the first batch with a refused record', async
 
 t.test('what cannot be loaded at all is one clear line, and loads nothing', async (t) => {
   const env = { DATABASE_URL: await testDatabase(t) };
-  const fails = async (args: readonly string[], code: number, line: RegExp, usage = false) => {
-    const outcome = await importFile(t, args, env);
-    t.equal(outcome.code, code, args.join(' '));
-    t.match(outcome.err.split('\n')[0], line);
-    t.equal(outcome.err.includes('usage:'), usage, 'the usage for wrong usage only');
-    t.equal(outcome.out, '');
-  };
   const valid = fileOf(t, { items: [{ name: 'a' }] });
-  await fails([], 64, /import needs .*FILE/, true);
-  await fails([valid, '--what'], 64, /--what/, true);
-  await fails([valid, '--rename', 'x'], 64, /FROM=TO/, true);
-  await fails(['/nowhere.json'], 64, /cannot be read/);
-  await fails([fileOf(t, '{"items": [')], 64, /not valid JSON/);
-  await fails([fileOf(t, '[]')], 64, /--as/);
-  await fails([fileOf(t, { items: {} })], 64, /items is not an array/);
-  await fails(
-    [fileOf(t, { items: [{ name: 'a' }], pets: [] })],
-    64,
-    /no collection pets: there are users, items, posts/,
-  );
-  await fails([fileOf(t, { a: [], b: [] }), '--as', 'items'], 64, /one array/);
-  t.match(await importFile(t, [valid], { DATABASE_URL: 'nonsense' }), {
-    code: 78,
-    err: /DATABASE_URL must be/,
-  });
-  t.match(await importFile(t, [valid], { DATABASE_URL: 'postgres://a@127.0.0.1:1/b' }), {
-    code: 69,
-    err: /cannot be reached/,
-  });
+  const pets = fileOf(t, { items: [{ name: 'a' }], pets: [] });
+  for (const [args, line, usage = false] of [
+    [[], /import needs .*FILE/, true],
+    [[valid, '--what'], /--what/, true],
+    [[valid, '--rename', 'x'], /FROM=TO/, true],
+    [['/nowhere.json'], /cannot be read/],
+    [[fileOf(t, '{"items": [')], /not valid JSON/],
+    [[fileOf(t, '[]')], /--as/],
+    [[fileOf(t, { items: {} })], /items is not an array/],
+    [[pets], /no collection pets: there are users, items, posts/],
+    [[fileOf(t, { a: [], b: [] }), '--as', 'items'], /one array/],
+  ] as const) {
+    const { code, out, err } = await importFile(t, args, env);
+    t.match({ code, out, err: err.split('\n')[0] }, { code: 64, out: '', err: line });
+    t.equal(err.includes('usage:'), usage, 'the usage for wrong usage only');
+  }
+  for (const [DATABASE_URL, code, err] of [
+    ['nonsense', 78, /DATABASE_URL must be/],
+    ['postgres://a@127.0.0.1:1/b', 69, /cannot be reached/],
+  ] as const)
+    t.match(await importFile(t, [valid], { DATABASE_URL }), { code, err });
   t.match(await importFile(t, ['--help']), { code: 0, out: /^usage:/ });
 });
 
@@ -244,10 +218,8 @@ const ERASED = '\x1b[K';
 
 t.test('a terminal shows progress in one line, which the report replaces', async (t) => {
   const databaseUrl = await testDatabase(t);
-  const file = fileOf(
-    t,
-    Array.from({ length: 10_000 }, (_, at) => ({ name: `Lamp ${at}`, price: at })),
-  );
+  const lamps = Array.from({ length: 10_000 }, (_, at) => ({ name: `Lamp ${at}`, price: at }));
+  const file = fileOf(t, lamps);
   const command = [process.execPath, COMMAND, 'import', 'items', file].map((word) => `'${word}'`).join(' ');
   const child = spawn('script', ['-qec', command, '/dev/null'], {
     env: { PATH: process.env.PATH, DATABASE_URL: databaseUrl },

@@ -2,15 +2,13 @@ import { spawn } from 'node:child_process';
 import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
 import { WITH_TRIGGERS } from '../../support/citus.js';
-import { declare } from '../../support/collections.js';
-import { COMMAND, plinth } from '../../support/command.js';
-import { folderOf } from '../../support/folder.js';
+import { COMMAND } from '../../support/command.js';
 import { environment } from '../../support/process.js';
-import { testService } from '../../support/service.js';
 import { sqlOf } from '../../support/sql.js';
 import t, { type Test } from '../../support/test.js';
 import { isThorough } from '../../support/thorough.js';
 import { until, untilAtLeast } from '../../support/until.js';
+import { importing } from './imports.js';
 
 interface Started {
   readonly kill: () => void;
@@ -35,15 +33,6 @@ function start(args: readonly string[], env: Record<string, string>, stdin?: str
   });
   return { kill: () => child.kill('SIGKILL'), outcome };
 }
-
-/** Imports to the end. */
-const imported = (t: Test, args: readonly string[], env: Record<string, string>) =>
-  plinth(t, ['import', ...args], env);
-
-const fileOf = (t: Test, name: string, content: string): string =>
-  join(folderOf(t, { [name]: content }), name);
-
-const lines = (records: readonly unknown[]) => records.map((each) => `${JSON.stringify(each)}\n`).join('');
 
 const BOOKS = {
   'authors.json': {
@@ -72,15 +61,20 @@ const BOOKS = {
   },
 };
 
-async function library(t: Test, env: Record<string, string> = {}) {
-  const COLLECTIONS = declare(t, BOOKS);
-  const service = await testService(t, { COLLECTIONS, MIGRATE: 'auto', ...env });
-  const sql = sqlOf(t, service.databaseUrl);
-  return { ...service, sql, env: { COLLECTIONS, DATABASE_URL: service.databaseUrl, ...env } };
+async function library(t: Test, settings: Record<string, string> = {}) {
+  const world = await importing(t, BOOKS, settings);
+  const titles = async () => (await world.all('/books?order=asc')).map((each: Titled) => each.title);
+  return { ...world, titles, sql: sqlOf(t, world.databaseUrl) };
 }
 
+interface Titled {
+  readonly title: string;
+}
+
+const lines = (records: readonly unknown[]) => records.map((each) => `${JSON.stringify(each)}\n`).join('');
+
 t.test('NDJSON: every type of column, events, and refusals with their lines', async (t) => {
-  const { send, env, sql } = await library(t);
+  const { send, put, load, sql } = await library(t);
   const book = {
     title: ' A "quoted" \\ title\twith\nlines ',
     isbn: '1\\N',
@@ -92,16 +86,14 @@ t.test('NDJSON: every type of column, events, and refusals with their lines', as
     note: 'hidden\t',
     other: { ä: '€\u2028' },
   };
-  const file = fileOf(
-    t,
-    'books.ndjson',
-    `${lines([book, { title: 'B' }])}\n{"title": 1}\r\n{"title"\n${lines([{ title: 'C', isbn: '1\\N' }])}{"title": "last"}`,
-  );
-  t.same(await imported(t, ['books', file], env), {
-    code: 1,
-    out: 'books: 3 stored, 3 refused\n',
-    err: `${file}:4/title: must be of type string (value 1)\n${file}:5: is not valid JSON\n${file}:6/isbn: DUPLICATE: Another record has this isbn. (value "1\\\\N")\n`,
-  });
+  const content = `${lines([book, { title: 'B' }])}\n{"title": 1}\r\n{"title"\n${lines([{ title: 'C', isbn: '1\\N' }])}{"title": "last"}`;
+  const { code, out, err } = await load(['books', put('books.ndjson', content)]);
+  t.same([code, out], [1, 'books: 3 stored, 3 refused\n']);
+  t.same(err.trim().split('\n'), [
+    'books.ndjson:4/title: must be of type string (value 1)',
+    'books.ndjson:5: is not valid JSON',
+    'books.ndjson:6/isbn: DUPLICATE: Another record has this isbn. (value "1\\\\N")',
+  ]);
   const { json } = await send('GET', '/books?order=asc');
   const { note, ...shown } = book;
   t.match(json[0], { ...shown, title: book.title.trim() });
@@ -121,61 +113,57 @@ t.test('NDJSON: every type of column, events, and refusals with their lines', as
 });
 
 t.test('CSV: cells have the declared types; a row may have several lines', async (t) => {
-  const { send, env } = await library(t);
+  const { send, put, load } = await library(t);
   const csv = `\uFEFFtitle,price,inPrint,tags,extra\r\n"One, ""1""\nmore",1.5,TRUE,"[""a""]",007\r\nTwo,,,,\r\nThree,much,,,\r\nFour,1,,,,\r\n`;
-  const file = fileOf(t, 'books.csv', csv);
-  const { code, out, err } = await imported(t, ['--as', 'books', file], env);
+  const { code, out, err } = await load(['--as', 'books', put('books.csv', csv)]);
   t.same([code, out], [1, 'books: 2 stored, 2 refused\n']);
-  t.equal(
-    err,
-    `${file}:5/price: must be of type number (value "much")\n${file}:6: has 6 cells, the header has 5\n`,
-  );
+  t.same(err.trim().split('\n'), [
+    'books.csv:5/price: must be of type number (value "much")',
+    'books.csv:6: has 6 cells, the header has 5',
+  ]);
   const { json } = await send('GET', '/books?order=asc');
   t.match(json[0], { title: 'One, "1"\nmore', price: 1.5, inPrint: true, tags: ['a'], extra: '007' });
   t.notOk('price' in json[1]);
 });
 
 t.test('old ids lead to new ones in later imports, and to records of the same file', async (t) => {
-  const { send, env } = await library(t);
-  const authors = fileOf(
-    t,
-    'authors.ndjson',
-    lines([
-      { id: 1, name: 'Ann' },
-      { id: 2, name: 'Bob' },
-      { id: 2, name: 'Cy' },
-    ]),
+  const { all, put, load } = await library(t);
+  const authors = [
+    { id: 1, name: 'Ann' },
+    { id: 2, name: 'Bob' },
+    { id: 2, name: 'Cy' },
+  ];
+  const first = await load(['authors', put('authors.ndjson', authors)]);
+  t.equal(
+    first.err,
+    'authors.ndjson:3/legacy_id: DUPLICATE: Another record has this legacy_id. (record 2)\n',
   );
-  const first = await imported(t, ['authors', authors], env);
-  t.equal(first.err, `${authors}:3/legacy_id: DUPLICATE: Another record has this legacy_id. (record 2)\n`);
   const books = [
     { id: 'x', title: 'X', authorId: 2, sequelTo: 'y' },
     { id: 'y', title: 'Y', authorId: '1' },
     { title: 'Z', authorId: '3' },
     { title: 'W', sequelTo: 'gone' },
   ];
-  const file = fileOf(t, 'books.json', JSON.stringify(books));
-  const { err } = await imported(t, ['books', file], env);
-  t.equal(
-    err,
-    'books[2]/authorId: AUTHOR_NOT_FOUND: No such author exists. (value "3")\nbooks[3]/sequelTo: BOOK_NOT_FOUND: No such book exists. (value "gone")\n',
-  );
-  const [ann, bob] = (await send('GET', '/authors?order=asc')).json;
+  const { err } = await load(['books', put('books.json', books)]);
+  t.same(err.trim().split('\n'), [
+    'books[2]/authorId: AUTHOR_NOT_FOUND: No such author exists. (value "3")',
+    'books[3]/sequelTo: BOOK_NOT_FOUND: No such book exists. (value "gone")',
+  ]);
+  const [ann, bob] = await all('/authors?order=asc');
   // A record comes after the one to which it refers.
-  const [y, x] = (await send('GET', '/books?order=asc')).json;
+  const [y, x] = await all('/books?order=asc');
   t.match(x, { authorId: bob.id, sequelTo: y.id });
   t.match(y, { authorId: ann.id });
   t.equal(ann.legacy_id, 1);
 });
 
 t.test('a constraint that only the database knows refuses one record', WITH_TRIGGERS, async (t) => {
-  const { env, sql } = await library(t);
+  const { put, load, sql } = await library(t);
   const records = Array.from({ length: 100 }, (_, price) => ({ title: `T${price}`, price }));
   await sql.unsafe(`create function deny() returns trigger language plpgsql as
     $$ begin raise exception 'no' using errcode = '22003'; end $$;
     create trigger deny before insert on books for each row when (new.price = 77) execute function deny()`);
-  const file = fileOf(t, 'books.ndjson', lines(records));
-  const { out, err } = await imported(t, ['books', file], env);
+  const { out, err } = await load(['books', put('books.ndjson', records)]);
   t.equal(out, 'books: 99 stored, 1 refused\n');
   t.match(err, /books\.ndjson:78: BAD_REQUEST/);
 });
@@ -186,36 +174,27 @@ const LONG = { note: 'x'.repeat(200_000) };
 const FURTHER = { note: 'x'.repeat(100_000) };
 
 t.test('--strict stops at the first batch with a refusal, and --resume goes on there', async (t) => {
-  const { send, env } = await library(t);
-  const file = fileOf(
-    t,
-    'books.ndjson',
-    lines([{ title: 'A', ...LONG }, { title: 'B', isbn: '1', ...FURTHER }, { isbn: '2' }, { title: 'D' }]),
-  );
-  const strict = await imported(t, ['books', file, '--strict'], env);
-  t.same(strict, {
-    code: 1,
-    out: 'books: 1 stored, 1 refused\n',
-    err: `${file}:3/title: is required\n`,
-  });
-  await imported(t, ['books', file, '--resume'], env);
-  t.same(
-    (await send('GET', '/books?order=asc')).json.map(({ title }: { title: string }) => title),
-    ['A', 'B', 'D'],
-  );
-  t.match(await imported(t, ['books', file, '--resume'], env), { out: /^books: 3 stored/ });
-  t.equal((await send('GET', '/books?order=asc')).json.length, 3, 'a finished import is not repeated');
+  const { titles, put, load } = await library(t);
+  const books = [
+    { title: 'A', ...LONG },
+    { title: 'B', isbn: '1', ...FURTHER },
+    { isbn: '2' },
+    { title: 'D' },
+  ];
+  const args = ['books', put('books.ndjson', books)];
+  const strict = await load([...args, '--strict']);
+  const err = 'books.ndjson:3/title: is required\n';
+  t.same(strict, { code: 1, out: 'books: 1 stored, 1 refused\n', err });
+  await load([...args, '--resume']);
+  t.same(await titles(), ['A', 'B', 'D']);
+  t.match(await load([...args, '--resume']), { out: /^books: 3 stored/ });
+  t.equal((await titles()).length, 3, 'a finished import is not repeated');
 });
 
 t.test('an import of content whose import was interrupted says so, and stores nothing', async (t) => {
-  const { send, env } = await library(t);
-  const file = fileOf(
-    t,
-    'books.ndjson',
-    lines([{ title: 'A', ...LONG }, { title: 'B', ...FURTHER }, { isbn: '2' }]),
-  );
-  const again = (...options: string[]) => imported(t, ['books', file, ...options], env);
-  const count = async () => (await send('GET', '/books?order=asc')).json.length;
+  const { titles, put, load } = await library(t);
+  const file = put('books.ndjson', [{ title: 'A', ...LONG }, { title: 'B', ...FURTHER }, { isbn: '2' }]);
+  const again = (...options: string[]) => load(['books', file, ...options]);
   await again('--strict');
   t.match(await again(), {
     code: 1,
@@ -223,15 +202,15 @@ t.test('an import of content whose import was interrupted says so, and stores no
     err: 'plinth: an import of this content was interrupted after 1 records of books, which are stored. Continue it with --resume, or store them again with --restart.\n',
   });
   t.match(await again('--dry-run'), { code: 1, out: 'books: 2 valid, 1 refused\n' });
-  t.equal(await count(), 1);
+  t.equal((await titles()).length, 1);
   t.match(await again('--restart', '--resume'), { code: 64, err: /choose one/ });
   t.match(await again('--restart'), { code: 1, out: 'books: 2 stored, 1 refused\n' });
-  t.equal(await count(), 3);
+  t.equal((await titles()).length, 3);
   t.match(await again(), { out: 'books: 2 stored, 1 refused\n' }, 'a finished one was not interrupted');
 });
 
 t.test('--resume retains the ids of an export, and knows finished collections', async (t) => {
-  const { send, env, sql } = await library(t);
+  const { all, put, load, sql } = await library(t);
   // The ids have this time.
   const TIME = new Date(0x01890a5dac96).toISOString();
   const record = (n: number, fields: object) => ({
@@ -244,40 +223,27 @@ t.test('--resume retains the ids of an export, and knows finished collections', 
     record(2, { isbn: '2', ...FURTHER }),
     record(3, { title: 'C' }),
   ];
-  const file = fileOf(t, 'books.ndjson', lines(books));
-  t.match(await imported(t, ['books', file, '--strict'], env), {
-    code: 1,
-    out: /^books: 1 stored, 1 refused/,
-  });
-  t.same(await sql`select retains_ids, finished from imports where collection = 'books'`, [
-    { retains_ids: true, finished: false },
-  ]);
+  const args = ['books', put('books.ndjson', books)];
+  t.match(await load([...args, '--strict']), { code: 1, out: /^books: 1 stored, 1 refused/ });
+  const progress = () => sql`select retains_ids, finished from imports where collection = 'books'`;
+  t.same(await progress(), [{ retains_ids: true, finished: false }]);
   // The record is enough.
   await sql`update imports set position = 7`;
-  await imported(t, ['books', file, '--resume'], env);
-  t.same(
-    (await send('GET', '/books?order=asc')).json.map(({ id }: { id: string }) => id),
-    [books[0]!.id, books[2]!.id],
-  );
-  t.same(await sql`select retains_ids, finished from imports where collection = 'books'`, [
-    { retains_ids: true, finished: true },
-  ]);
+  await load([...args, '--resume']);
+  const ids = (await all('/books?order=asc')).map(({ id }: { id: string }) => id);
+  t.same(ids, [books[0]!.id, books[2]!.id]);
+  t.same(await progress(), [{ retains_ids: true, finished: true }]);
 });
 
 for (const source of isThorough ? ['file', 'standard input'] : [])
   t.test(`kill -9, ${source}: --resume stores each record exactly once`, async (t) => {
-    const { send, env, sql } = await library(t, { EVENTS: 'on' });
+    const { send, env, cwd, put, load, sql } = await library(t, { EVENTS: 'on' });
     const count = 12_000;
     const note = 'x'.repeat(500);
-    const file = fileOf(
-      t,
-      'books.ndjson',
-      lines(
-        Array.from({ length: count }, (_, n) =>
-          n % 100 === 99 ? { isbn: 'no title' } : { title: `title ${n}`, isbn: String(n), tags: ['a'], note },
-        ),
-      ),
+    const records = Array.from({ length: count }, (_, n) =>
+      n % 100 === 99 ? { isbn: 'no title' } : { title: `title ${n}`, isbn: String(n), tags: ['a'], note },
     );
+    const file = join(cwd, put('books.ndjson', records));
     const args = source === 'file' ? ['books', file] : ['books', '-'];
     const stdin = source === 'file' ? undefined : file;
     const first = start(args, env, stdin);
@@ -285,24 +251,19 @@ for (const source of isThorough ? ['file', 'standard input'] : [])
     first.kill();
     t.equal((await first.outcome).code, null);
     const rest = [...args, '--resume'];
-    const again = await (stdin === undefined ? imported(t, rest, env) : start(rest, env, stdin).outcome);
+    const again = await (stdin === undefined ? load(rest) : start(rest, env, stdin).outcome);
     t.equal(again.out, `books: ${count - count / 100} stored, ${count / 100} refused\n`);
     const [row] = await sql`select count(*)::int, count(distinct isbn)::int as different from books`;
     t.match(row, { count: count - count / 100, different: count - count / 100 });
-    t.equal(
-      (await sql`select count(distinct record)::int from events where type = 'books.created'`)[0]!.count,
-      row!.count,
-    );
+    const created = `select count(distinct record)::int from events where type = 'books.created'`;
+    t.equal((await sql.unsafe(created))[0]!.count, row!.count);
     t.equal((await send('GET', '/books?page=1')).json.meta.total, row!.count);
   });
 
 t.test('two imports of one file at the same time: the second gets a message', async (t) => {
-  const { env, sql } = await library(t);
-  const file = fileOf(
-    t,
-    'books.ndjson',
-    lines(Array.from({ length: 5000 }, (_, n) => ({ title: `t ${n}` }))),
-  );
+  const { env, cwd, put, sql } = await library(t);
+  const records = Array.from({ length: 5000 }, (_, n) => ({ title: `t ${n}` }));
+  const file = join(cwd, put('books.ndjson', records));
   await sql.begin(async (transaction) => {
     await transaction`lock table books in access exclusive mode`;
     const first = start(['books', file], env);

@@ -1,14 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { plinth } from '../../support/command.js';
-import { folderOf } from '../../support/folder.js';
-import { testService, undeclaredDatabase } from '../../support/service.js';
-import t, { type Test } from '../../support/test.js';
+import t from '../../support/test.js';
 import { words } from '../../support/words.js';
+import { inferring } from './imports.js';
 
-const importIn = (t: Test, cwd: string, args: readonly string[], env: Record<string, string>, input = '') =>
-  plinth(t, ['import', ...args], env, { cwd, input });
-
+const LATER = '2020-01-02T00:00:00Z';
 const DB = {
   comments: [
     { id: 1, body: 'some comment', postId: 2, user: null },
@@ -16,15 +13,7 @@ const DB = {
   ],
   posts: [
     { id: 1, title: 'One', author: 'typicode', tags: ['a'], at: '2020-01-01T00:00:00Z', score: 1 },
-    {
-      id: 2,
-      title: 'Two',
-      author: 'typicode',
-      tags: [],
-      at: '2020-01-02T00:00:00Z',
-      score: 1.5,
-      categoryId: 'c',
-    },
+    { id: 2, title: 'Two', author: 'typicode', tags: [], at: LATER, score: 1.5, categoryId: 'c' },
   ],
   categories: [
     { id: 'c', name: 'C', since: '2020-02-03', open: true, any: 1 },
@@ -35,11 +24,9 @@ const DB = {
 };
 
 t.test('a file of json-server becomes a service', async (t) => {
-  const cwd = folderOf(t, { 'db.json': DB });
-  const DATABASE_URL = await undeclaredDatabase(t);
-  const first = await importIn(t, cwd, ['db.json', '--infer'], { DATABASE_URL });
-  t.equal(first.err, '');
-  t.equal(first.code, 0);
+  const { infer, declared, serve, cwd } = await inferring(t, { 'db.json': DB });
+  const first = await infer('db.json');
+  t.match(first, { code: 0, err: '' });
   t.same(first.out.split('\n').sort(), [
     '',
     './collections is new and does not declare items and posts: they are not served.',
@@ -55,8 +42,6 @@ t.test('a file of json-server becomes a service', async (t) => {
     'posts becomes legacy_posts: names of collections have up to 40 of the characters a-z, 0-9 and _, and some are reserved.',
     'profile is not an array of records: left out.',
   ]);
-  const declared = (name: string) =>
-    JSON.parse(readFileSync(join(cwd, 'collections', `${name}.json`), 'utf8'));
   t.same(declared('legacy_posts'), {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     title: 'Legacy post',
@@ -79,7 +64,7 @@ t.test('a file of json-server becomes a service', async (t) => {
     legacy_id: { type: 'string' },
   });
 
-  const { send } = await testService(t, { DATABASE_URL, COLLECTIONS: join(cwd, 'collections') });
+  const { send } = await serve();
   const posts = (await send('GET', '/legacy_posts')).json;
   const [category] = (await send('GET', '/categories')).json;
   t.match(posts, [{ legacy_id: 1 }, { legacy_id: 2, categoryId: category.id }]);
@@ -90,32 +75,25 @@ t.test('a file of json-server becomes a service', async (t) => {
   t.match((await send('GET', `/categories/${category.id}/legacy_posts`)).json, [{ title: 'Two' }]);
   t.match((await send('GET', '/legacy_posts?filter[tags][has]=a')).json, { data: [{ title: 'One' }] });
 
-  const before = readdirSync(join(cwd, 'collections')).map(declaredText);
-  function declaredText(name: string): string {
-    return readFileSync(join(cwd, 'collections', name), 'utf8');
-  }
-  const second = await importIn(t, cwd, ['db.json', '--infer'], { DATABASE_URL });
+  const texts = () =>
+    readdirSync(join(cwd, 'collections')).map((name) => readFileSync(join(cwd, 'collections', name), 'utf8'));
+  const before = texts();
+  const second = await infer('db.json');
   t.match(second.out, /collections\/comments\.json exists and stays as it is\./);
   t.match(second.err, /comments\[0\]\/legacy_id: DUPLICATE/);
-  t.same(readdirSync(join(cwd, 'collections')).map(declaredText), before);
+  t.same(texts(), before);
   t.equal((await send('GET', '/categories')).json.length, 2, 'nothing is stored twice');
 });
 
 t.test('CSV from the standard input, and NDJSON that refers to it', async (t) => {
-  const cwd = folderOf(t);
-  const DATABASE_URL = await undeclaredDatabase(t);
+  const { load, serve } = await inferring(t);
   const csv = 'id,name,zip,rating,open\n10,Alpha,007,1,true\n11,Beta,123,2.5,\n';
-  t.match(await importIn(t, cwd, ['shops', '-', '--infer'], { DATABASE_URL }, csv), {
-    code: 0,
-    out: /shops: 2 stored, 0 refused/,
-    err: '',
-  });
-  const visits = '{"shop_id":11,"at":"2020-01-01"}\n{"shop_id":"10","at":"2020-01-02"}\n';
-  t.match(await importIn(t, cwd, ['visits', '-', '--infer'], { DATABASE_URL }, visits), {
-    code: 0,
-    out: /visits\.json is new: 2 fields, shop_id refers to shops\.\nvisits: 2 stored/,
-  });
-  const { send } = await testService(t, { DATABASE_URL, COLLECTIONS: join(cwd, 'collections') });
+  const shop = await load(['shops', '-', '--infer'], csv);
+  t.match(shop, { code: 0, out: /shops: 2 stored, 0 refused/, err: '' });
+  const lines = '{"shop_id":11,"at":"2020-01-01"}\n{"shop_id":"10","at":"2020-01-02"}\n';
+  const out = /visits\.json is new: 2 fields, shop_id refers to shops\.\nvisits: 2 stored/;
+  t.match(await load(['visits', '-', '--infer'], lines), { code: 0, out });
+  const { send } = await serve();
   const shops = (await send('GET', '/shops')).json;
   t.match(shops, [
     { legacy_id: 10, zip: '007', rating: 1, open: true },
@@ -125,24 +103,16 @@ t.test('CSV from the standard input, and NDJSON that refers to it', async (t) =>
 });
 
 t.test('users who are not users of the service have another name; others add to them', async (t) => {
-  const DATABASE_URL = await undeclaredDatabase(t);
-  const cwd = folderOf(t, {
-    'a.json': { users: [{ id: 1, name: 'Ann', email: 'ann@example.org', city: 'Ulm' }] },
-    'b.json': { users: [{ id: 1, name: 'Bob' }] },
-  });
-  t.match(await importIn(t, cwd, ['a.json', '--infer'], { DATABASE_URL }), {
-    code: 0,
-    out: /users: 1 stored/,
-  });
-  const declared = JSON.parse(readFileSync(join(cwd, 'collections/users.json'), 'utf8'));
-  t.same(Object.keys(declared.properties), ['city', 'legacy_id']);
-  const other = folderOf(t, { 'b.json': { users: [{ id: 1, name: 'Bob' }] } });
-  const env = { DATABASE_URL: await undeclaredDatabase(t) };
-  t.match(await importIn(t, other, ['b.json', '--infer'], env), { code: 0, out: /legacy_users: 1 stored/ });
+  const ann = { id: 1, name: 'Ann', email: 'ann@example.org', city: 'Ulm' };
+  const own = await inferring(t, { 'a.json': { users: [ann] } });
+  t.match(await own.infer('a.json'), { code: 0, out: /users: 1 stored/ });
+  t.same(Object.keys(own.declared('users').properties), ['city', 'legacy_id']);
+  const other = await inferring(t, { 'b.json': { users: [{ id: 1, name: 'Bob' }] } });
+  t.match(await other.infer('b.json'), { code: 0, out: /legacy_users: 1 stored/ });
 });
 
 t.test('ids under other names than id', async (t) => {
-  const cwd = folderOf(t, {
+  const { infer, declared, serve, ...world } = await inferring(t, {
     'store.json': {
       Album: [
         { AlbumId: 1, Title: 'Facelift', ArtistId: 5 },
@@ -163,34 +133,23 @@ t.test('ids under other names than id', async (t) => {
       shops: [{ name: 'A', region_id: 1 }],
     },
   });
-  const DATABASE_URL = await undeclaredDatabase(t);
-  const first = await importIn(t, cwd, ['store.json', '--infer'], { DATABASE_URL });
+  const first = await infer('store.json');
   t.match(first, { code: 0, err: '' });
-  t.same(
-    first.out
-      .split('\n')
-      .filter((line) => line.includes('refers'))
-      .sort(),
-    [
-      'collections/album.json is new: 3 fields, ArtistId refers to artist.',
-      'collections/order_lines.json is new: 3 fields, product_id refers to products, OrderID refers to orders.',
-      'collections/products.json is new: 4 fields, category_id refers to categories.',
-    ],
-  );
-  const declared = (name: string) =>
-    JSON.parse(readFileSync(join(cwd, 'collections', `${name}.json`), 'utf8'));
+  const referring = first.out.split('\n').filter((line) => line.includes('refers'));
+  t.same(referring.sort(), [
+    'collections/album.json is new: 3 fields, ArtistId refers to artist.',
+    'collections/order_lines.json is new: 3 fields, product_id refers to products, OrderID refers to orders.',
+    'collections/products.json is new: 4 fields, category_id refers to categories.',
+  ]);
   t.same(declared('artist').properties, {
     Name: { type: 'string', 'x-index': true, 'x-search': true },
     legacy_id: { type: 'integer', readOnly: true, 'x-unique': true },
   });
   t.same(declared('order_lines')['x-collection'], { nested: 'OrderID' }, 'an order has lines');
-  t.match(
-    declared('order_lines').properties,
-    { order_line_id: { type: 'integer' } },
-    'a repeated value is no id',
-  );
+  const lines = declared('order_lines').properties;
+  t.match(lines, { order_line_id: { type: 'integer' } }, 'a repeated value is no id');
 
-  const { send } = await testService(t, { DATABASE_URL, COLLECTIONS: join(cwd, 'collections') });
+  const { send } = await serve();
   const artists = (await send('GET', '/artist')).json;
   t.match((await send('GET', '/album')).json, [
     { legacy_id: 1, Title: 'Facelift', ArtistId: artists[1].id },
@@ -202,19 +161,14 @@ t.test('ids under other names than id', async (t) => {
 
   // Later files need no --infer.
   const more = 'AlbumId,Title,ArtistId\n3,Restless and Wild,5\n';
-  t.match(
-    await importIn(
-      t,
-      cwd,
-      ['album', '-'],
-      { DATABASE_URL, COLLECTIONS: 'collections' },
-      more.replace('-', ' '),
-    ),
-    {
-      code: 0,
-      out: 'album: 1 stored, 0 refused\n',
-    },
+  const given = { cwd: world.cwd, input: more };
+  const later = await plinth(
+    t,
+    ['import', 'album', '-'],
+    { ...world.env, COLLECTIONS: 'collections' },
+    given,
   );
+  t.match(later, { code: 0, out: 'album: 1 stored, 0 refused\n' });
   t.match((await send('GET', '/album?filter[legacy_id]=3')).json.data, [{ ArtistId: artists[1].id }]);
 });
 
@@ -228,32 +182,29 @@ t.test('records with an id and with an old id of their own satisfy what is propo
     [{ 'db.json': { things: [{ id: 1, legacy_id: 2 }, { id: 2 }] } }, {}],
     [{ 'things.csv': 'id,legacy_id\n1,a\n2,\n' }, {}],
   ] as const) {
-    const cwd = folderOf(t, files);
+    const { infer, declared } = await inferring(t, files);
     const [file] = Object.keys(files) as [string];
-    const DATABASE_URL = await undeclaredDatabase(t);
-    const args = file.endsWith('.csv') ? ['things', file, '--infer'] : [file, '--infer'];
+    const args = file.endsWith('.csv') ? ['things', file] : [file];
     const says = JSON.stringify(files);
-    t.match(await importIn(t, cwd, args, { DATABASE_URL }), { code: 0, out: /2 stored, 0 refused/ }, says);
-    const declared = JSON.parse(readFileSync(join(cwd, 'collections/things.json'), 'utf8'));
-    t.same(declared.properties.legacy_id, { ...field, readOnly: true }, says);
+    t.match(await infer(...args), { code: 0, out: /2 stored, 0 refused/ }, says);
+    t.same(declared('things').properties.legacy_id, { ...field, readOnly: true }, says);
   }
 });
 
 t.test('--rename applies to what is inferred', async (t) => {
-  const cwd = folderOf(t, { 'shops.csv': 'code,label,rating\n10,Alpha,1\n11,Beta,2.5\n' });
-  const DATABASE_URL = await undeclaredDatabase(t);
-  const args = words(`
-    shops shops.csv --infer --rename code=id --rename label=name --rename rating=stars
-  `);
-  t.match(await importIn(t, cwd, args, { DATABASE_URL }), { code: 0, err: '', out: /shops: 2 stored/ });
-  const { properties } = JSON.parse(readFileSync(join(cwd, 'collections/shops.json'), 'utf8'));
+  const csv = 'code,label,rating\n10,Alpha,1\n11,Beta,2.5\n';
+  const { infer, declared, serve } = await inferring(t, { 'shops.csv': csv });
+  const renamed = words('--rename code=id --rename label=name --rename rating=stars');
+  const outcome = await infer('shops', 'shops.csv', ...renamed);
+  t.match(outcome, { code: 0, err: '', out: /shops: 2 stored/ });
+  const { properties } = declared('shops');
   t.match(properties, {
     name: { type: 'string', 'x-search': true },
     stars: { type: 'number' },
     legacy_id: { type: 'integer' },
   });
   t.same(Object.keys(properties), ['name', 'stars', 'legacy_id']);
-  const { send } = await testService(t, { DATABASE_URL, COLLECTIONS: join(cwd, 'collections') });
+  const { send } = await serve();
   t.match((await send('GET', '/shops')).json, [
     { legacy_id: 10, name: 'Alpha', stars: 1 },
     { legacy_id: 11, stars: 2.5 },
@@ -261,18 +212,16 @@ t.test('--rename applies to what is inferred', async (t) => {
 });
 
 t.test('an array without objects is no collection', async (t) => {
-  const cwd = folderOf(t, {
+  const { infer, cwd } = await inferring(t, {
     'grid.json': { width: 2, height: 2, values: [1, 2, 3, 4] },
     'lines.ndjson': '[1]\n[2]\n',
     'db.json': { words: ['a', 'b'], shops: [{ id: 1, name: 'Alpha' }], none: [] },
   });
-  const DATABASE_URL = await undeclaredDatabase(t);
   for (const file of ['grid.json', 'lines.ndjson']) {
-    const ended = await importIn(t, cwd, ['grid', file, '--infer'], { DATABASE_URL });
-    t.match(ended, { code: 64, err: `${file} has no object in its array of records` });
+    t.match(await infer('grid', file), { code: 64, err: `${file} has no object in its array of records` });
     t.notOk(readdirSync(cwd).includes('collections'));
   }
-  const ended = await importIn(t, cwd, ['db.json', '--infer'], { DATABASE_URL });
+  const ended = await infer('db.json');
   t.match(ended, { code: 0, out: /words has no objects: left out\./ });
   t.match(ended.out, /shops: 1 stored, 0 refused/);
   t.same(readdirSync(join(cwd, 'collections')).sort(), ['none.json', 'shops.json']);
@@ -289,9 +238,8 @@ t.test('a name that a collection can have stays, and every other one becomes one
     ['api', 'legacy_api'],
   ];
   const db = Object.fromEntries(rows.map(([given], at) => [given, [{ at }]]));
-  const cwd = folderOf(t, { 'db.json': db });
-  const DATABASE_URL = await undeclaredDatabase(t);
-  const { code, out } = await importIn(t, cwd, ['db.json', '--infer'], { DATABASE_URL });
+  const { infer } = await inferring(t, { 'db.json': db });
+  const { code, out } = await infer('db.json');
   t.equal(code, 0);
   for (const [given, name] of rows) {
     t.match(out, `${name}: 1 stored, 0 refused\n`, given);

@@ -1,10 +1,6 @@
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { declare } from '../../support/collections.js';
-import { plinth } from '../../support/command.js';
-import { folderOf } from '../../support/folder.js';
-import { testService } from '../../support/service.js';
+import { valuesOf } from '../../support/fields.js';
 import t, { type Test } from '../../support/test.js';
+import { importing } from './imports.js';
 
 const FILES = {
   'projects.json': {
@@ -22,33 +18,21 @@ const FILES = {
     properties: {
       title: { type: 'string', maxLength: 5 },
       projectId: { type: 'string', format: 'uuid', 'x-references': 'projects' },
-      others: {
-        type: 'array',
-        maxItems: 10,
-        items: { type: 'string', format: 'uuid', 'x-references': 'projects' },
-      },
+      others: { type: 'array', maxItems: 10, items: { type: 'string', 'x-references': 'projects' } },
     },
   },
 };
 
 const PROJECTS = 'name,number,place\nApollo,7,north\ngemini,8,south\nvega,9,south\n';
 
-/** A service with projects, and what imports files into it. */
+/** A service with projects, and a function that imports files into it, each named as its collection. */
 async function withProjects(t: Test) {
-  const cwd = folderOf(t);
-  const COLLECTIONS = declare(t, FILES);
-  const service = await testService(t, { COLLECTIONS, MIGRATE: 'auto' });
-  const env = { DATABASE_URL: service.databaseUrl, COLLECTIONS };
-  const load = (files: Readonly<Record<string, string>>, ...options: string[]) => {
-    for (const [name, content] of Object.entries(files)) writeFileSync(join(cwd, name), content);
-    return plinth(
-      t,
-      ['import', ...Object.keys(files).map((name) => `${name.split('.')[0]}=${name}`), ...options],
-      env,
-      { cwd },
-    );
+  const { put, load, ...service } = await importing(t, FILES);
+  const loaded = (files: Readonly<Record<string, string>>, lookup?: string, ...more: string[]) => {
+    const named = Object.entries(files).map(([name, text]) => `${name.split('.')[0]}=${put(name, text)}`);
+    return load([...named, ...(lookup === undefined ? [] : ['--lookup', lookup]), ...more]);
   };
-  return { ...service, load };
+  return { ...service, load: loaded };
 }
 
 t.test('--lookup finds the records of references by a field, also those of the same command', async (t) => {
@@ -59,17 +43,11 @@ t.test('--lookup finds the records of references by a field, also those of the s
     const { send, load } = await withProjects(t);
     const rows = values.map((value, at) => `T${at},${value}`).join('\n');
     const files = { 'tasks.csv': `title,projectId\n${rows}\nnone,\n`, 'projects.csv': PROJECTS };
-    t.match(await load(files, '--lookup', `projectId=projects.${field}`), {
-      code: 0,
-      err: '',
-      out: /tasks: 4 stored, 0 refused/,
-    });
+    const outcome = await load(files, `projectId=projects.${field}`);
+    t.match(outcome, { code: 0, err: '', out: /tasks: 4 stored, 0 refused/ });
     const [apollo, gemini] = (await send('GET', '/projects?order=asc')).json;
     const tasks = (await send('GET', '/tasks')).json;
-    t.same(
-      tasks.map(({ projectId }: { projectId?: string }) => projectId),
-      [apollo.id, gemini.id, apollo.id, undefined],
-    );
+    t.same(valuesOf(tasks, 'projectId'), [apollo.id, gemini.id, apollo.id, undefined]);
   }
 });
 
@@ -77,19 +55,9 @@ t.test('--lookup in arrays, and numbers of JSON', async (t) => {
   const { send, load } = await withProjects(t);
   t.match(await load({ 'projects.csv': PROJECTS }), { code: 0 });
   const tasks = '{"title":"A","projectId":8,"others":[7,"9"]}\n{"title":"B","others":[8,1]}\n';
-  t.match(
-    await load(
-      { 'tasks.ndjson': tasks },
-      '--lookup',
-      'projectId=projects.number',
-      '--lookup',
-      'others=projects.number',
-    ),
-    {
-      code: 1,
-      err: 'tasks.ndjson:2/others/1: no project has this number (value 1)\n',
-    },
-  );
+  const lookups = ['projectId=projects.number', '--lookup', 'others=projects.number'] as const;
+  const err = 'tasks.ndjson:2/others/1: no project has this number (value 1)\n';
+  t.match(await load({ 'tasks.ndjson': tasks }, ...lookups), { code: 1, err });
   const [apollo, gemini, vega] = (await send('GET', '/projects?order=asc')).json;
   t.match((await send('GET', '/tasks')).json, [{ projectId: gemini.id, others: [apollo.id, vega.id] }]);
 });
@@ -99,7 +67,7 @@ t.test('each record whose lookup finds none or several is refused with all its f
   t.match(await load({ 'projects.csv': PROJECTS }), { code: 0 });
   const [apollo] = (await send('GET', '/projects?order=asc')).json;
   const tasks = `title,projectId\nA,north\nB,south\ntoo long,west\nD,${apollo.id}\n`;
-  t.match(await load({ 'tasks.csv': tasks }, '--lookup', 'projectId=projects.place'), {
+  t.match(await load({ 'tasks.csv': tasks }, 'projectId=projects.place'), {
     code: 1,
     out: 'tasks: 1 stored, 3 refused\n',
     err: [
@@ -122,10 +90,6 @@ t.test('a lookup that no collection can have is refused before anything is store
     ['projectId=projects.note', /projects has no text or number note with x-unique or x-index/],
     ['projectId=projects.absent', /projects has no text or number absent with x-unique or x-index/],
   ] as const)
-    t.match(
-      await load({ 'tasks.csv': 'title\nA\n' }, '--lookup', option),
-      { code: 64, err: message },
-      option,
-    );
+    t.match(await load({ 'tasks.csv': 'title\nA\n' }, option), { code: 64, err: message }, option);
   t.same((await send('GET', '/tasks')).json, []);
 });

@@ -1,10 +1,5 @@
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { declare } from '../../support/collections.js';
-import { plinth } from '../../support/command.js';
-import { folderOf } from '../../support/folder.js';
-import { testService, undeclaredDatabase } from '../../support/service.js';
 import t from '../../support/test.js';
+import { importing } from './imports.js';
 
 const text = { type: 'string' } as const;
 const DECLARATION = {
@@ -35,19 +30,10 @@ const FILES: readonly [name: string, content: string][] = [
 ];
 
 t.test('null is stored where a request stores it, by each format of an import', async (t) => {
-  const folder = folderOf(t);
-  const env = {
-    DATABASE_URL: await undeclaredDatabase(t),
-    COLLECTIONS: declare(t, { 'things.json': DECLARATION }),
-    MIGRATE: 'auto',
-  };
-  const { send } = await testService(t, env);
+  const { send, put, load, all } = await importing(t, { 'things.json': DECLARATION });
   t.equal((await send('POST', '/things', { body: GIVEN })).status, 201);
-  for (const [name, content] of FILES) {
-    writeFileSync(join(folder, name), content);
-    t.match(await plinth(t, ['import', 'things', join(folder, name)], env), { code: 0 }, name);
-  }
-  const records = (await send('GET', '/things')).json as Record<string, unknown>[];
+  for (const [name, content] of FILES) t.match(await load(['things', put(name, content)]), { code: 0 }, name);
+  const records = (await all('/things')) as Record<string, unknown>[];
   const [created, ...imported] = records.map(({ id, created_at, updated_at, ...fields }) => fields);
   t.strictSame(created, { needed: null, other: null, nested: { a: null, b: [null] }, _version: 1 });
   // CSV of other programs has no null: an empty cell is no value.

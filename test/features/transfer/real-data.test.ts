@@ -2,9 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { plinth } from '../../support/command.js';
-import { folderOf } from '../../support/folder.js';
-import { testService, undeclaredDatabase } from '../../support/service.js';
 import t from '../../support/test.js';
+import { inferring } from './imports.js';
 
 /** Northwind, as a file of json-server. */
 const FILE = fileURLToPath(new URL('../../../../test/fixtures/northwind.json', import.meta.url));
@@ -46,14 +45,12 @@ const idsOf = (records: readonly Fields[]) => records.map(({ id }) => id);
 const sorted = (ids: readonly unknown[]) => (ids as number[]).toSorted((a, b) => a - b);
 
 t.test('Northwind is inferred, imported, queried and exported', async (t) => {
-  const cwd = folderOf(t);
-  const DATABASE_URL = await undeclaredDatabase(t);
-  const env = { DATABASE_URL, COLLECTIONS: join(cwd, 'collections') };
-  const imported = await plinth(t, ['import', FILE, '--infer'], { DATABASE_URL }, { cwd });
+  const { infer, declared, serve, env, COLLECTIONS, cwd } = await inferring(t);
+  const imported = await infer(FILE);
   t.match(imported, { code: 0, err: '' });
   for (const [name, records] of Object.entries(source))
     t.match(imported.out, `${name}: ${records.length} stored, 0 refused\n`);
-  const { send } = await testService(t, env);
+  const { send } = await serve();
   const page = async (path: string) => {
     const { status, json, text } = await send('GET', path);
     t.equal(status, 200, `${path} ${text.slice(0, 300)}`);
@@ -97,9 +94,7 @@ t.test('Northwind is inferred, imported, queried and exported', async (t) => {
       orders: ['customerId', 'shipperId'],
       orderdetails: ['productId', 'orderId'],
     })) {
-      const { properties, required } = JSON.parse(
-        readFileSync(join(cwd, `collections/${collection}.json`), 'utf8'),
-      );
+      const { properties, required } = declared(collection);
       for (const field of fields) t.match(properties[field], { 'x-references': REFERENCES[field] });
       t.match(properties.legacy_id, { type: 'integer', 'x-unique': true });
       t.same(
@@ -108,36 +103,28 @@ t.test('Northwind is inferred, imported, queried and exported', async (t) => {
         'the other fields are missing nowhere',
       );
     }
-    const orders = JSON.parse(readFileSync(join(cwd, 'collections/orders.json'), 'utf8'));
+    const orders = declared('orders');
     for (const name of ['orderDate', 'shippedDate'])
       t.match(orders.properties[name], { type: 'string', format: 'date' }, name);
-    const { properties, required } = JSON.parse(
-      readFileSync(join(cwd, 'collections/suppliers.json'), 'utf8'),
-    );
+    const { properties, required } = declared('suppliers');
     t.same(required, ['companyName', 'contactName', 'phone'], 'one supplier has no address');
-    t.match(properties, {
-      postalCode: { type: ['string', 'integer'] },
-      phone: { type: ['string', 'integer'] },
-    });
+    for (const name of ['postalCode', 'phone'])
+      t.match(properties[name], { type: ['string', 'integer'] }, name);
   });
 
   t.test('every record is the one of the source', async (t) => {
     for (const [name, records] of Object.entries(source)) {
       const found = (await send('GET', `/${name}`)).json as Fields[];
-      t.same(
-        found.map(own),
-        records.map((record) => stored(record, name)),
-        name,
-      );
+      const expected = records.map((record) => stored(record, name));
+      t.same(found.map(own), expected, name);
     }
   });
 
   t.test('a filter on a reference, with the exact total', async (t) => {
     for (const old of [20, 63, 71]) {
       const expected = orders.filter(({ customerId }) => customerId === old);
-      const { data, meta } = await page(
-        `/orders?filter[customerId]=${id('customers', old)}&limit=100&count=exact`,
-      );
+      const path = `/orders?filter[customerId]=${id('customers', old)}&limit=100&count=exact`;
+      const { data, meta } = await page(path);
       t.same(sorted(legacyIds(data)), sorted(idsOf(expected)));
       t.equal(meta.total, expected.length);
     }
@@ -167,22 +154,16 @@ t.test('Northwind is inferred, imported, queried and exported', async (t) => {
     t.same(sorted(legacyIds(await pages('/customers?search=maria&page=1'))), sorted(idsOf(found)));
     const prefix = customers.filter(({ companyName }) => String(companyName).startsWith('B'));
     const names = await pages('/customers?filter[companyName][prefix]=B&fields=companyName&sort=companyName');
-    t.same(
-      names,
-      prefix
-        .toSorted(by('companyName'))
-        .map(({ id: old, companyName }) => ({ id: id('customers', old), companyName })),
-      'only the fields that were requested',
-    );
+    const expected = prefix
+      .toSorted(by('companyName'))
+      .map(({ id: old, companyName }) => ({ id: id('customers', old), companyName }));
+    t.same(names, expected, 'only the fields that were requested');
   });
 
   t.test('related records in both directions', async (t) => {
     const { data } = await page('/orders?sort=-freight&limit=100&include=customer,shipper,orderdetails');
     t.equal(data.length, 100);
-    for (const { legacy_id, _included } of data as {
-      legacy_id: number;
-      _included: Record<string, unknown>;
-    }[]) {
+    for (const { legacy_id, _included } of data) {
       const { customer, shipper, orderdetails } = _included as Record<string, Fields> & {
         orderdetails: Fields[];
       };
@@ -201,10 +182,8 @@ t.test('Northwind is inferred, imported, queried and exported', async (t) => {
     for (const { id: old } of orders.slice(0, 50)) {
       const { json } = await send('GET', `/orders/${id('orders', old)}/orderdetails`);
       const lines = details.filter(({ orderId }) => orderId === old);
-      t.same(
-        (json as Fields[]).map(own),
-        lines.map((line) => stored(line, 'orderdetails')),
-      );
+      const expected = lines.map((line) => stored(line, 'orderdetails'));
+      t.same((json as Fields[]).map(own), expected);
     }
     const mine = orders.filter(({ customerId }) => customerId === 71);
     const path = `/customers/${id('customers', 71)}/orders?sort=-freight&limit=3`;
@@ -214,14 +193,12 @@ t.test('Northwind is inferred, imported, queried and exported', async (t) => {
   });
 
   t.test('the export is the source, with new ids', async (t) => {
-    t.match(await plinth(t, ['export', '-o', 'all.json'], env, { cwd }), { code: 0 });
+    t.match(await plinth(t, ['export', '-o', 'all.json'], { ...env, COLLECTIONS }, { cwd }), { code: 0 });
     const all = JSON.parse(readFileSync(join(cwd, 'all.json'), 'utf8')) as Record<string, Fields[]>;
     t.same(Object.keys(all).sort(), Object.keys(source).sort());
-    for (const [name, records] of Object.entries(source))
-      t.same(
-        all[name]!.map(own),
-        records.map((record) => stored(record, name)),
-        name,
-      );
+    for (const [name, records] of Object.entries(source)) {
+      const expected = records.map((record) => stored(record, name));
+      t.same(all[name]!.map(own), expected, name);
+    }
   });
 });

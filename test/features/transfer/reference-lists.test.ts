@@ -1,11 +1,6 @@
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { JsonObject } from '../../../src/json.js';
-import { declare } from '../../support/collections.js';
-import { plinth } from '../../support/command.js';
-import { folderOf } from '../../support/folder.js';
-import { testService, UNDECLARED } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
+import { importing } from './imports.js';
 
 const ids = (to: string, onDelete: string) => ({
   type: 'array',
@@ -30,24 +25,10 @@ const COLLECTIONS = {
 };
 
 async function target(t: Test) {
-  const folder = folderOf(t);
-  const collections = declare(t, COLLECTIONS);
-  const service = await testService(t, {
-    COLLECTIONS: collections,
-    DATABASE_URL: UNDECLARED,
-  });
-  const env = { DATABASE_URL: service.databaseUrl, COLLECTIONS: collections };
-  return {
-    ...service,
-    write: (name: string, content: unknown) => {
-      writeFileSync(join(folder, name), typeof content === 'string' ? content : JSON.stringify(content));
-      return join(folder, name);
-    },
-    run: (...args: string[]) => plinth(t, args, env),
-    all: async (name: string): Promise<JsonObject[]> =>
-      (await service.send('GET', `/${name}?sort=created_at&limit=100`)).json.data ??
-      (await service.send('GET', `/${name}`)).json,
-  };
+  const { put, all, ...world } = await importing(t, COLLECTIONS);
+  const records = async (name: string): Promise<JsonObject[]> =>
+    (await all(`/${name}?sort=created_at&limit=100`)).data ?? all(`/${name}`);
+  return { ...world, write: put, all: records };
 }
 
 t.test('old ids in arrays are replaced, also those of later records and of a cycle', async (t) => {
@@ -93,12 +74,8 @@ t.test('a record that names a missing or a refused one is refused, with the plac
   });
   const { code, err } = await run('import', file);
   t.equal(code, 1);
-  t.match(err, /watchers\/1: PEOPLE_NOT_FOUND/);
-  t.match(err, /watchers\/2: PEOPLE_NOT_FOUND/);
-  t.same(
-    (await all('tasks')).map(({ title }) => title),
-    ['good'],
-  );
+  for (const at of [1, 2]) t.match(err, `watchers/${at}: PEOPLE_NOT_FOUND`);
+  t.equal((await all('tasks')).map(({ title }) => title).join(), 'good');
 });
 
 t.test('an export, imported into an empty database, is the same', async (t) => {

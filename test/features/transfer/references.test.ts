@@ -1,10 +1,5 @@
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { declare } from '../../support/collections.js';
-import { plinth } from '../../support/command.js';
-import { folderOf } from '../../support/folder.js';
-import { testService } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
+import { importing } from './imports.js';
 
 const reference = (to: string, more = {}) => ({ type: 'string', 'x-references': to, ...more });
 
@@ -32,16 +27,15 @@ interface Stored {
 }
 
 async function league(t: Test) {
-  const COLLECTIONS = declare(t, DECLARATIONS);
-  const service = await testService(t, { COLLECTIONS, MIGRATE: 'auto' });
-  const folder = folderOf(t);
-  const load = (name: string, content: unknown, ...args: string[]) => {
-    const file = join(folder, name);
-    writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content));
-    return plinth(t, ['import', file, ...args], { COLLECTIONS, DATABASE_URL: service.databaseUrl });
+  const world = await importing(t, DECLARATIONS);
+  const load = (name: string, content: unknown, ...args: string[]) =>
+    world.load([world.put(name, content), ...args]);
+  const exported = async () => {
+    t.match(await world.run('export', '-o', 'all.json'), { code: 0 });
+    return world.read('all.json');
   };
-  const all = async (path: string) => (await service.send('GET', path)).json as Stored[];
-  return { ...service, folder, load, all, COLLECTIONS };
+  const all = async (path: string): Promise<Stored[]> => world.all(path);
+  return { ...world, load, all, exported };
 }
 
 t.test('references to later records beyond a chunk', async (t) => {
@@ -102,15 +96,11 @@ t.test('a record is refused with those to which it refers, and the others are st
   t.match(err, /^players\[5\]\/mentorId: PLAYER_NOT_FOUND/m, 'its mentor was refused');
   t.match(err, /^players\[2\]\/mentorId: PLAYER_NOT_FOUND/m, 'the mentor of its mentor was refused');
   const faults = err.split('\n').filter((line) => line.startsWith('players[3]'));
-  t.same(
-    faults.map((line) => line.split(':')[0]),
-    ['players[3]/name', 'players[3]/teamId', 'players[3]/mentorId'],
-    'everything that is wrong with a record',
-  );
-  t.same(
-    (await all('/players')).map(({ name }) => name),
-    ['fourteen', 'ten', 'seventeen', 'eighteen'],
-  );
+  // Everything that is wrong with a record.
+  const places = ['players[3]/name', 'players[3]/teamId', 'players[3]/mentorId'];
+  t.same(faults.map((line) => line.split(':')[0]).join(), places.join());
+  const names = (await all('/players')).map(({ name }) => name);
+  t.same(names, ['fourteen', 'ten', 'seventeen', 'eighteen']);
 });
 
 t.test('a file of CSV in which records refer to later ones', async (t) => {
@@ -127,25 +117,19 @@ t.test('a file of CSV in which records refer to later ones', async (t) => {
   ];
   const { code, out, err } = await load('players.csv', `${rows.join('\r\n')}\r\n`, '--as', 'players');
   t.same([code, out], [1, 'players: 3 stored, 2 refused\n']);
-  t.match(
-    err,
-    /players\.csv:6\/mentorId: PLAYER_NOT_FOUND.*players\.csv:7\/mentorId/s,
-    'the lines of the file',
-  );
+  t.match(err, /players\.csv:6\/mentorId: PLAYER_NOT_FOUND.*players\.csv:7\/mentorId/s);
   const players = new Map((await all('/players')).map((player) => [player.name, player]));
   t.equal(players.get('two')!.mentorId, players.get('one;\r\nof two lines')!.id);
   t.equal(players.get('one;\r\nof two lines')!.mentorId, players.get('three')!.id);
 });
 
 t.test('collections that refer to each other are imported in two steps', async (t) => {
-  const { load, all, folder, COLLECTIONS, databaseUrl, send } = await league(t);
+  const { load, all, send, exported: exportAll } = await league(t);
   await load('db.json', { teams: [{ id: 1, name: 'a' }], players: [{ id: 2, name: 'b', teamId: 1 }] });
   const [[team], [player]] = [await all('/teams'), await all('/players')];
   const path = `/teams/${team!.id}`;
   t.equal((await send('PATCH', path, { body: { captainId: player!.id } })).status, 200);
-  const file = join(folder, 'all.json');
-  t.match(await plinth(t, ['export', '-o', file], { COLLECTIONS, DATABASE_URL: databaseUrl }), { code: 0 });
-  const exported = JSON.parse(readFileSync(file, 'utf8'));
+  const exported = JSON.parse(await exportAll());
   const { captainId, ...without } = exported.teams[0];
   const empty = await league(t);
   t.match(await empty.load('all.json', exported, '--keep-ids'), {
@@ -160,27 +144,23 @@ t.test('collections that refer to each other are imported in two steps', async (
 });
 
 t.test('what is no number, and what PostgreSQL would read as one, is no old id', async (t) => {
-  const COLLECTIONS = declare(t, {
+  const { load, put } = await importing(t, {
     'makers.json': {
       type: 'object',
       properties: { legacy_id: { type: 'integer', 'x-unique': true, readOnly: true } },
     },
     'parts.json': { type: 'object', properties: { makerId: reference('makers'), name: { type: 'string' } } },
   });
-  const { databaseUrl } = await testService(t, { COLLECTIONS, MIGRATE: 'auto' });
-  const folder = folderOf(t);
-  const parts = ['', ' ', '0x10', 'NaN', 'Infinity', '1_0', '٣', 1, '1', '1e400'].map((makerId) => ({
-    makerId,
-  }));
-  writeFileSync(join(folder, 'db.json'), JSON.stringify({ makers: [{ id: 1 }], parts }));
-  t.match(await plinth(t, ['import', join(folder, 'db.json')], { COLLECTIONS, DATABASE_URL: databaseUrl }), {
+  const ids = ['', ' ', '0x10', 'NaN', 'Infinity', '1_0', '٣', 1, '1', '1e400'];
+  const parts = ids.map((makerId) => ({ makerId }));
+  t.match(await load([put('db.json', { makers: [{ id: 1 }], parts })]), {
     code: 1,
     out: 'makers: 1 stored, 0 refused\nparts: 2 stored, 8 refused\n',
   });
 });
 
 t.test('an export of everything is imported into an empty database, and among other records', async (t) => {
-  const { load, folder, all, COLLECTIONS, databaseUrl } = await league(t);
+  const { load, all, exported } = await league(t);
   await load('db.json', {
     teams: [{ id: 1, name: 'a' }],
     players: [
@@ -188,24 +168,18 @@ t.test('an export of everything is imported into an empty database, and among ot
       { id: 2, name: 'two', teamId: 1 },
     ],
   });
-  const file = join(folder, 'all.json');
-  t.match(await plinth(t, ['export', '-o', file], { COLLECTIONS, DATABASE_URL: databaseUrl }), { code: 0 });
+  const whole = await exported();
   const records = await all('/players');
   const empty = await league(t);
-  const env = { COLLECTIONS: empty.COLLECTIONS, DATABASE_URL: empty.databaseUrl };
-  t.match(await plinth(t, ['import', file], env), { code: 0, err: '' });
+  t.match(await empty.load('all.json', whole), { code: 0, err: '' });
   t.same(await empty.all('/players'), records);
-  t.match(await plinth(t, ['import', file], env), { code: 1, err: /teams\[0\]\/name: DUPLICATE/ });
+  t.match(await empty.load('all.json', whole), { code: 1, err: /teams\[0\]\/name: DUPLICATE/ });
 
   const other = await league(t);
   await other.load('db.json', { teams: [{ name: 'z' }], players: [] });
-  const otherEnv = { COLLECTIONS: other.COLLECTIONS, DATABASE_URL: other.databaseUrl };
-  t.match(await plinth(t, ['import', file], otherEnv), { code: 0, err: '' });
+  t.match(await other.load('all.json', whole), { code: 0, err: '' });
   const [, team] = await other.all('/teams');
   const [two, one] = await other.all('/players');
   t.match([one!.name, one!.teamId, one!.mentorId], ['one', team!.id, two!.id]);
-  t.notOk(
-    records.some(({ id }) => id === one!.id),
-    'new ids, and the same references',
-  );
+  for (const { id } of records) t.not(id, one!.id, 'new ids, and the same references');
 });

@@ -1,25 +1,16 @@
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { JsonObject } from '../../../src/json.js';
-import { plinth } from '../../support/command.js';
-import { folderOf } from '../../support/folder.js';
-import { testService } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
 import { until } from '../../support/until.js';
+import { importing } from './imports.js';
 
 async function shop(t: Test) {
-  const service = await testService(t, { TOMBSTONES: 'on' });
-  const folder = folderOf(t);
-  const env = { DATABASE_URL: service.databaseUrl, TOMBSTONES: 'on' };
-  const load = (records: readonly unknown[], ...args: string[]) => {
-    const file = join(folder, 'items.ndjson');
-    writeFileSync(file, records.map((each) => `${JSON.stringify(each)}\n`).join(''));
-    return plinth(t, ['import', 'items', file, ...args], env);
-  };
-  const item = async (id: string) => (await service.send('GET', `/items/${id}`)).json;
-  return { ...service, env, load, item };
+  const world = await importing(t, undefined, { TOMBSTONES: 'on' });
+  const load = (records: readonly unknown[], ...args: string[]) =>
+    world.load(['items', world.put('items.ndjson', records), ...args]);
+  return { ...world, load, imported: world.load, item: (id: string) => world.all(`/items/${id}`) };
 }
 
+const UNCHANGED = 'items: 0 stored, 0 refused, 1 unchanged\n';
 const withoutLinks = ({ _links, ...record }: Record<string, unknown>) => record;
 
 t.test('a record with the id of a stored one: unchanged, refused, skipped or replaced', async (t) => {
@@ -27,66 +18,41 @@ t.test('a record with the id of a stored one: unchanged, refused, skipped or rep
   const { json } = await send('POST', '/items', { body: { name: 'lamp', price: 1 } });
   const stored = withoutLinks(json);
   const changed = { ...stored, price: 2 };
-  t.same(await load([stored], '--keep-ids'), {
-    code: 0,
-    out: 'items: 0 stored, 0 refused, 1 unchanged\n',
-    err: '',
-  });
+  t.same(await load([stored], '--keep-ids'), { code: 0, out: UNCHANGED, err: '' });
   t.match(await load([changed], '--keep-ids'), {
     code: 1,
     out: 'items: 0 stored, 1 refused\n',
     err: /:1\/id: ID_TAKEN: Another record has this id. \(value "[^"]+"/,
   });
-  t.match(await load([changed], '--on-conflict', 'skip'), {
-    out: 'items: 0 stored, 0 refused, 1 unchanged\n',
-  });
+  t.match(await load([changed], '--on-conflict', 'skip'), { out: UNCHANGED });
   t.match(await item(json.id), { price: 1, _version: 1 });
-  t.match(await load([changed], '--on-conflict', 'replace'), {
-    code: 0,
-    out: 'items: 1 stored, 0 refused\n',
-  });
+  const replaced = await load([changed], '--on-conflict', 'replace');
+  t.match(replaced, { code: 0, out: 'items: 1 stored, 0 refused\n' });
   t.match(await item(json.id), { price: 2, _version: 2, created_at: json.created_at });
-  t.match(await load([changed], '--on-conflict', 'replace'), {
-    out: 'items: 0 stored, 0 refused, 1 unchanged\n',
-  });
+  t.match(await load([changed], '--on-conflict', 'replace'), { out: UNCHANGED });
   await until(
     'the update is the last event',
     async () => (await send('GET', '/events?limit=100')).json.data.map(({ type }: JsonObject) => type),
     (types: string[]) => types.at(-1) === 'items.updated',
   );
-  t.match(
-    await load(
-      [
-        { ...changed, price: 3 },
-        { ...changed, price: 4 },
-      ],
-      '--keep-ids',
-    ),
-    { out: /2 refused/ },
-  );
+  const twice = [3, 4].map((price) => ({ ...changed, price }));
+  t.match(await load(twice, '--keep-ids'), { out: /2 refused/ });
 });
 
 t.test('records are equal whatever the order of their members is', async (t) => {
-  const { send, load, item, env } = await shop(t);
+  const { send, load, item, ...world } = await shop(t);
   const { json } = await send('POST', '/items', {
     body: { price: 1e21, name: 'a "b"', tags: [{ b: 1, a: [] }], undeclared: null },
   });
   const { id, name, price, ...rest } = withoutLinks(json);
   const reordered = { name, undeclared: null, ...rest, tags: [{ a: [], b: 1 }], price, id };
   for (const conflict of ['fail', 'replace'])
-    t.match(await load([reordered], '--on-conflict', conflict), {
-      code: 0,
-      out: 'items: 0 stored, 0 refused, 1 unchanged\n',
-    });
+    t.match(await load([reordered], '--on-conflict', conflict), { code: 0, out: UNCHANGED });
   t.equal((await item(json.id))._version, 1);
-  const folder = folderOf(t);
   for (const format of ['json', 'ndjson', 'csv']) {
-    const file = join(folder, `items.${format}`);
-    t.match(await plinth(t, ['export', 'items', '-o', file], env), { code: 0 });
-    t.match(await plinth(t, ['import', 'items', file, '--keep-ids'], env), {
-      code: 0,
-      out: 'items: 0 stored, 0 refused, 1 unchanged\n',
-    });
+    const file = `exported.${format}`;
+    t.match(await world.run('export', 'items', '-o', file), { code: 0 });
+    t.match(await world.run('import', 'items', file, '--keep-ids'), { code: 0, out: UNCHANGED });
   }
   t.match(await load([{ ...reordered, price: 2 }, reordered], '--keep-ids'), {
     code: 1,
@@ -107,21 +73,10 @@ t.test('an id, times and a version that cannot be retained are refused, each wit
     [{ id, _version: 0 }, /:1\/_version: must be an integer from 1/],
     [{ id, _version: 1.5 }, /:1\/_version: must be an integer from 1/],
   ] as const)
-    t.match(
-      await load([{ name: 'x', ...record }], '--keep-ids'),
-      { code: 1, err: fault },
-      JSON.stringify(record),
-    );
-  t.match(
-    await load(
-      [{ name: 'x', id, updated_at: '2024-01-01T02:00:00+02:00', _version: 5 }, { name: 'new' }],
-      '--keep-ids',
-    ),
-    {
-      code: 0,
-      out: 'items: 2 stored, 0 refused\n',
-    },
-  );
+    t.match(await load([{ name: 'x', ...record }], '--keep-ids'), { code: 1, err: fault }, String(fault));
+  const dated = { name: 'x', id, updated_at: '2024-01-01T02:00:00+02:00', _version: 5 };
+  const both = await load([dated, { name: 'new' }], '--keep-ids');
+  t.match(both, { code: 0, out: 'items: 2 stored, 0 refused\n' });
   t.match(await item(id), { created_at, updated_at: '2024-01-01T00:00:00.000Z', _version: 5 });
   t.equal((await send('PATCH', `/items/${id}`, { body: { price: 1 } })).json._version, 6);
   t.equal((await send('DELETE', `/items/${id}`)).status, 204);
@@ -131,24 +86,19 @@ t.test('an id, times and a version that cannot be retained are refused, each wit
 });
 
 t.test('--dry-run reports what an import would, and stores nothing', async (t) => {
-  const { send, load, env } = await shop(t);
+  const { all, load, imported } = await shop(t);
   const records = [{ name: 'a' }, { name: 1 }, { name: 'c' }];
   t.match(await load(records, '--dry-run'), {
     code: 1,
     out: 'items: 2 valid, 1 refused\n',
     err: /:2\/name: must be of type string/,
   });
-  t.same((await send('GET', '/items?order=asc')).json, []);
+  t.same(await all('/items?order=asc'), []);
   t.match(await load(records, '--dry-run', '--resume'), { code: 64, err: /--dry-run stores nothing/ });
   t.match(await load(records), { out: 'items: 2 stored, 1 refused\n' });
-  t.match(
-    await plinth(t, ['import', 'items', '-', '--dry-run', '--json'], env, { input: '{"name":"z"}\n' }),
-    {
-      code: 0,
-      out: /"dry_run": ?true/,
-    },
-  );
-  t.equal((await send('GET', '/items?order=asc')).json.length, 2);
+  const shown = await imported(['items', '-', '--dry-run', '--json'], '{"name":"z"}\n');
+  t.match(shown, { code: 0, out: /"dry_run": ?true/ });
+  t.equal((await all('/items?order=asc')).length, 2);
 });
 
 t.test('the number of printed reasons is bounded', async (t) => {
