@@ -257,7 +257,7 @@ t.test('a field that users do not declare is refused by its name', async (t) => 
   t.match(refused, { status: 403, json: { error: { code: 'FIELDS_DENIED' } } });
   t.match(refused.text, 'isAdmin');
   t.equal((await post(body)).status, 201);
-  t.equal((await service.db.run(`select from plinth_users where doc like '%isAdmin%'`, [])).length, 0);
+  t.equal(await rowsOf(service, `plinth_users where doc like '%isAdmin%'`), 0);
 });
 
 t.test('unknown scopes are refused', async (t) => {

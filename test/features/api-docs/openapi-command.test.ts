@@ -6,6 +6,7 @@ import { documentOf, plinth } from '../../support/command.js';
 import { makeKey } from '../../support/credentials.js';
 import { testService } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
+import { words } from '../../support/words.js';
 
 t.jobs = 3;
 
@@ -23,10 +24,8 @@ for (const more of [
   { AUTH: 'api-key,bearer', AUTH_SERVER: 'on', PUBLIC_URL: 'http://127.0.0.1:9', MCP: 'on' },
 ] as Record<string, string>[])
   t.test(`with ${JSON.stringify(more)} the document is that of the service, made offline`, async (t) => {
-    const document = await documentOf(t, ['openapi'], {
-      ...more,
-      DATABASE_URL: 'postgres://127.0.0.1:1/none',
-    });
+    const env = { ...more, DATABASE_URL: 'postgres://127.0.0.1:1/none' };
+    const document = await documentOf(t, ['openapi'], env);
     t.same(document, await served(t, more));
   });
 
@@ -34,12 +33,8 @@ t.test('it is written to a file, as YAML too', async (t) => {
   const folder = t.testdir();
   const json = JSON.parse((await plinth(t, ['openapi'])).out);
   t.equal(json.openapi, '3.1.0');
-  const report = await documentOf(
-    t,
-    ['openapi', '--yaml', '-o', 'api.yaml', '--version', '1'],
-    {},
-    { cwd: folder },
-  );
+  const args = words('openapi --yaml -o api.yaml --version 1');
+  const report = await documentOf(t, args, {}, { cwd: folder });
   const text = readFileSync(join(folder, 'api.yaml'), 'utf8');
   t.same(report, { file: 'api.yaml', version: '1', bytes: Buffer.byteLength(text) });
   t.same(parse(text), json);
@@ -71,20 +66,13 @@ t.test('the types of a collection have the same names when other settings add en
 });
 
 t.test('what it cannot describe is an error', async (t) => {
-  t.match(await plinth(t, ['openapi', '--version', '7']), {
-    code: 64,
-    err: /^plinth: --version must be 1 or 2, not 7\n/,
-  });
-  t.match(await plinth(t, ['openapi', '--yaml', '--json']), { code: 64, err: /"code":"USAGE"/ });
-  t.match(await plinth(t, ['openapi'], { BASIC_SCOPES: 'item:read' }), {
-    code: 78,
-    err: /`item:read` is not a scope/,
-  });
-  const folder = t.testdir({
-    collections: { 'notes.json': '{"type": "object", "properties": {"a": {"x-index": 1}}}' },
-  });
-  t.match(await plinth(t, ['openapi'], { COLLECTIONS: join(folder, 'collections') }), {
-    code: 78,
-    err: /notes\.json#\/properties\/a\/x-index: /,
-  });
+  const notes = '{"type": "object", "properties": {"a": {"x-index": 1}}}';
+  const COLLECTIONS = declare(t, { 'notes.json': notes });
+  for (const [command, code, err, env] of [
+    ['openapi --version 7', 64, /^plinth: --version must be 1 or 2, not 7\n/, {}],
+    ['openapi --yaml --json', 64, /"code":"USAGE"/, {}],
+    ['openapi', 78, /`item:read` is not a scope/, { BASIC_SCOPES: 'item:read' }],
+    ['openapi', 78, /notes\.json#\/properties\/a\/x-index: /, { COLLECTIONS }],
+  ] as const)
+    t.match(await plinth(t, words(command), env), { code, err });
 });

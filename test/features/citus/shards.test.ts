@@ -120,14 +120,10 @@ function isBounded(commands: readonly string[]): boolean {
 t.test('queries with filters, and pages between cursors, read no more than their page', async (t) => {
   const { databaseUrl } = await testService(t);
   const sent = await watch(t, databaseUrl);
-  const items = resourcesOf(readDeclarations(undefined), { schema: SCHEMA }).find(
-    ({ name }) => name === 'items',
-  )!;
-  const { selection } = readList(
-    new URLSearchParams('filter[price][gt]=1'),
-    { resource: items },
-    { lists: 'numbered' },
-  );
+  const resources = resourcesOf(readDeclarations(undefined), { schema: SCHEMA });
+  const items = resources.find(({ name }) => name === 'items')!;
+  const query = new URLSearchParams('filter[price][gt]=1');
+  const { selection } = readList(query, { resource: items }, { lists: 'numbered' });
   const statements = [
     pageStatement(items, 'limit=10&sort=-price,name&filter[price][gt]=1&count=none', undefined, CITUS),
     new ListStatements(items, CITUS).ids(selection, 1001),
@@ -136,12 +132,8 @@ t.test('queries with filters, and pages between cursors, read no more than their
   for (const { text, args } of statements) {
     const { shards, commands } = await sent('items', text, args as never);
     t.ok(shards.size > 1, 'it is a fan-out');
-    t.ok(
-      commands
-        .filter((text) => /^issuing SELECT .* FROM/s.test(text))
-        .every((text) => text.includes('LIMIT')),
-      'each shard gets the limit',
-    );
+    const reads = commands.filter((text) => /^issuing SELECT .* FROM/s.test(text));
+    for (const text of reads) t.match(text, 'LIMIT', 'each shard gets the limit');
   }
 });
 

@@ -44,11 +44,8 @@ await copyCluster(seedFolder);
 const seed = await startEmbedded({ dataDir: seedFolder, settings: SETTINGS });
 await query(seed.url, `create table seeded (text text); insert into seeded values ('caf\u00e9')`);
 // Without the databases that other tests copy, so that each copy of the folder is small.
-for (const { datname } of await query(
-  seed.url,
-  `select datname from pg_database where datname like 'plinth%'`,
-))
-  await query(seed.url, `drop database ${datname}`);
+const copied = `select datname from pg_database where datname like 'plinth%'`;
+for (const { datname } of await query(seed.url, copied)) await query(seed.url, `drop database ${datname}`);
 await seed.stop();
 t.teardown(() => rm(seedFolder, { recursive: true, force: true }));
 
@@ -75,11 +72,8 @@ async function query(url: string, text: string): Promise<postgres.RowList<postgr
 }
 
 async function isIntact(t: Test, url: string): Promise<void> {
-  t.strictSame(
-    [...(await query(url, 'select text from seeded'))],
-    [{ text: 'caf\u00e9' }],
-    'the data is still there',
-  );
+  const rows = [...(await query(url, 'select text from seeded'))];
+  t.strictSame(rows, [{ text: 'caf\u00e9' }], 'the data is still there');
 }
 
 /** Refused with an EmbeddedError of one line. */
@@ -109,27 +103,14 @@ t.test('a new cluster is UTF-8, whatever the environment and whatever lies besid
       current_setting('TimeZone') as zone`,
   );
   t.strictSame(row, {
-    encoding: 'UTF8',
-    low: '\u00e9',
-    up: '\u00c9',
-    json: '\u00e9',
-    text: 'caf\u00e9',
-    length: 1,
-    listens: '127.0.0.1',
-    sockets: '.',
-    zone: 'UTC',
+    ...{ encoding: 'UTF8', low: '\u00e9', up: '\u00c9', json: '\u00e9', text: 'caf\u00e9', length: 1 },
+    ...{ listens: '127.0.0.1', sockets: '.', zone: 'UTC' },
   });
   t.equal((await stat(join(folder, 'postgres/plinth.password'))).mode & 0o077, 0, 'the password is our own');
-  await t.rejects(
-    query(url.replace(/:[^:@]*@/, ':wrong@'), 'select 1'),
-    { code: '28P01' },
-    'and is required',
-  );
-  t.strictSame(
-    (await readdir(folder)).sort(),
-    ['.init-broken', 'claim', 'postgres'],
-    'nothing else is left beside',
-  );
+  const wrong = query(url.replace(/:[^:@]*@/, ':wrong@'), 'select 1');
+  await t.rejects(wrong, { code: '28P01' }, 'and is required');
+  const left = (await readdir(folder)).sort();
+  t.strictSame(left, ['.init-broken', 'claim', 'postgres'], 'nothing else is left beside');
 });
 
 t.test('a cluster that was stopped is started again with its data', async (t) => {
@@ -147,14 +128,8 @@ t.test('sessions that are open do not keep it from stopping', async (t) => {
   const sql = postgres(embedded.url, { max: 1, fetch_types: false });
   await sql`select 1`;
   const asleep = sql`select pg_sleep(600)`.catch((error: { code: string }) => error.code);
-  await until(
-    'the statement runs',
-    async () => {
-      const [row] = await query(embedded.url, `select from pg_stat_activity where wait_event = 'PgSleep'`);
-      return row;
-    },
-    (seen) => seen !== undefined,
-  );
+  const sleeping = `select from pg_stat_activity where wait_event = 'PgSleep'`;
+  await untilLength('the statement runs', () => query(embedded.url, sleeping), 1);
   await embedded.stop();
   t.match(await asleep, /^(57P01|CONNECTION_CLOSED)$/);
   await sql.end({ timeout: 0 });
@@ -236,14 +211,8 @@ t.test('what a killed server still works on is waited for', async (t) => {
     sql`do 'begin loop exit when (pg_stat_file(''global/enough'', true)).size is not null; end loop; end'`.catch(
       () => undefined,
     );
-  await until(
-    'the statement runs',
-    async () => {
-      const text = `select from pg_stat_activity where pid = ${backend} and state = 'active'`;
-      return await query(await serverUrl(folder), text);
-    },
-    ({ length }) => length > 0,
-  );
+  const active = `select from pg_stat_activity where pid = ${backend} and state = 'active'`;
+  await untilLength('the statement runs', async () => query(await serverUrl(folder), active), 1);
   const server = serverPid(folder)!;
   service.child.kill('SIGKILL');
   await service.ended;
@@ -416,13 +385,8 @@ t.test('a cluster of another major version is refused with the way, and left as 
   const major = Number(await readFile(file, 'utf8'));
   for (const other of [major - 1, major + 1]) {
     await writeFile(file, `${other}\n`);
-    await isRefused(
-      t,
-      folder,
-      new RegExp(
-        `postgres is a database of PostgreSQL ${other}, which another version .*: start that version, and move .* docs/backup\\.md`,
-      ),
-    );
+    const version = `postgres is a database of PostgreSQL ${other}, which another version .*`;
+    await isRefused(t, folder, new RegExp(`${version}: start that version, and move .* docs/backup\\.md`));
   }
   await writeFile(file, `${major}\n`);
   const { url } = await start(t, folder);

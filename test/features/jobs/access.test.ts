@@ -2,50 +2,37 @@ import { randomUUID } from 'node:crypto';
 import { callerKey } from '../../../src/auth/principal.js';
 import { addInput, openJob, queueJob } from '../../../src/features/jobs/job-store.js';
 import type { Task } from '../../../src/features/jobs/job-task.js';
+import type { JsonObject } from '../../../src/json.js';
 import { openTracker } from '../../access/open-tracker.js';
 import { makeKey } from '../../support/credentials.js';
 import type { ServiceResponse } from '../../support/service.js';
 import { sqlOf } from '../../support/sql.js';
 import t, { type Test } from '../../support/test.js';
-import { until } from '../../support/until.js';
+import { until, untilAtLeast } from '../../support/until.js';
 
 const NDJSON = 'application/x-ndjson';
 
 const text = { type: 'string', maxLength: 200, 'x-index': true };
+const under = (properties: JsonObject, ...access: JsonObject[]): JsonObject => ({
+  ...{ type: 'object', properties },
+  ...(access.length > 0 && { 'x-collection': { access } }),
+});
+const cascading = (to: string) => ({ type: 'string', 'x-references': to, 'x-on-delete': 'cascade' });
 /** Collections without access rules, and one whose rules name a claim. */
 const MORE = {
-  'tags.json': { type: 'object', properties: { name: text } },
-  'notes.json': {
-    type: 'object',
-    properties: {
-      text,
-      issueId: { type: 'string', format: 'uuid', 'x-references': 'issues', 'x-on-delete': 'cascade' },
-    },
-  },
-  'seats.json': {
-    type: 'object',
-    properties: { label: text, price: text },
-    'x-collection': {
-      access: [
-        { can: 'read', fields: ['label'] },
-        { can: 'all', scope: 'admin' },
-      ],
-    },
-  },
-  'deals.json': {
-    type: 'object',
-    properties: { tenant: text },
-    'x-collection': { access: [{ can: 'all', where: { tenant: '$claims.tenant' } }] },
-  },
-  'diaries.json': {
-    type: 'object',
-    properties: { text: { ...text, maxLength: 9 }, owner: text },
-    'x-collection': { access: [{ can: 'all', where: { owner: '$caller' } }] },
-  },
-  'offers.json': {
-    type: 'object',
-    properties: { text, dealId: { type: 'string', 'x-references': 'deals', 'x-on-delete': 'cascade' } },
-  },
+  'tags.json': under({ name: text }),
+  'notes.json': under({ text, issueId: cascading('issues') }),
+  'seats.json': under(
+    { label: text, price: text },
+    { can: 'read', fields: ['label'] },
+    { can: 'all', scope: 'admin' },
+  ),
+  'deals.json': under({ tenant: text }, { can: 'all', where: { tenant: '$claims.tenant' } }),
+  'diaries.json': under(
+    { text: { ...text, maxLength: 9 }, owner: text },
+    { can: 'all', where: { owner: '$caller' } },
+  ),
+  'offers.json': under({ text, dealId: cascading('deals') }),
 };
 
 /** A team with an owner and a member, an issue of it, and one of another team. */
@@ -72,19 +59,10 @@ async function withIssues(t: Test) {
   /** A job of a subject with the scope `self`, as a request before has left it. */
   const leave = async (subject: string, task: object, input?: string): Promise<string> => {
     const id = randomUUID();
-    const permitted = {
-      collection: 'issues',
-      subject,
-      scopes: ['self'],
-      scheme: 'api-key',
-      permission: 'rules',
-    };
-    await openJob(
-      { db: service.db, jobsMax: 50, jobsPerCaller: 5 },
-      id,
-      callerKey({ scheme: 'api-key', subject }),
-      { ...permitted, ...task } as unknown as Task,
-    );
+    const permitted = { subject, scopes: ['self'], scheme: 'api-key', permission: 'rules' };
+    const whole = { collection: 'issues', ...permitted, ...task } as unknown as Task;
+    const limits = { db: service.db, jobsMax: 50, jobsPerCaller: 5 };
+    await openJob(limits, id, callerKey({ scheme: 'api-key', subject }), whole);
     if (input !== undefined) t.ok(await addInput(service.db.run, id, 0, Buffer.from(input)));
     t.ok(await queueJob(service.db.run, id));
     return `/jobs/${id}`;
@@ -117,13 +95,11 @@ t.test('a job ends with the user whose it is', async (t) => {
   const { service, operator, as, made, user, bob, eve, ended, leave } = await withIssues(t);
   await made('/seats', { label: 'A1' });
   const { key } = await makeKey(service.db, { subject: eve.id, scopes: ['tags:write'] });
-  const [creation, lines] = [
-    { kind: 'creation', type: NDJSON, isLenient: true },
-    '{"name":"a"}\n{"name":"b"}',
-  ];
-  const tasks: readonly (readonly [task: object, input?: string])[] = [
-    [{ ...creation, collection: 'tags', scopes: ['tags:write', 'self'] }, lines],
-    [{ ...creation, isLenient: false, collection: 'tags', scopes: ['tags:write', 'self'] }, lines],
+  const lines = '{"name":"a"}\n{"name":"b"}';
+  const creation = { kind: 'creation', type: NDJSON, collection: 'tags', scopes: ['tags:write', 'self'] };
+  const tasks: readonly (readonly [task: object, input: string])[] = [
+    [{ ...creation, isLenient: true }, lines],
+    [{ ...creation, isLenient: false }, lines],
   ];
   for (const { id } of [bob, eve]) {
     if (id === bob.id) t.equal((await operator('DELETE', `/users/${id}`)).status, 204);
@@ -143,10 +119,8 @@ t.test('a job ends with the user whose it is', async (t) => {
   }
   t.equal((await operator('GET', '/tags?page=1')).json.meta.total, 4);
   // Such a key is that of a program.
-  const accepted = await as(key)('POST', '/tags', '{"name":"c"}', {
-    'content-type': NDJSON,
-    Prefer: 'respond-async',
-  });
+  const async = { 'content-type': NDJSON, Prefer: 'respond-async' };
+  const accepted = await as(key)('POST', '/tags', '{"name":"c"}', async);
   t.equal((await operator('DELETE', `/users/${eve.id}`)).status, 409, 'a team is hers');
   t.match((await ended(operator, accepted.headers.location!)).json, { state: 'done' });
 });
@@ -172,11 +146,7 @@ t.test('a job creates records by the access rules as of each of its transactions
   const location = submitted.headers.location!;
   const waits =
     "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
-  await until(
-    'the job waits',
-    () => service.db.run(waits, []),
-    (waiting) => waiting.length > 0,
-  );
+  await untilAtLeast('the job waits', () => service.db.run(waits, []), 1);
   t.equal((await operator('PATCH', `/memberships/${membership}`, { role: 'guest' })).status, 200);
   await sql.unsafe('commit');
   const { json } = await ended(bob.call, location);

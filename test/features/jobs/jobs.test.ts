@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import http from 'node:http';
 import { text } from 'node:stream/consumers';
 import { declare } from '../../support/collections.js';
-import { makeKey } from '../../support/credentials.js';
+import { makeKey, makeUser } from '../../support/credentials.js';
 import { noteError } from '../../support/provoked-errors.js';
 import { freshService, type ServiceResponse, type TestService, testService } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
@@ -26,11 +26,8 @@ const ended = (service: TestService, location: string, headers: http.OutgoingHtt
 t.test('a job creates records after the response', async (t) => {
   const service = await testService(t);
   const accepted = await submit(service, lines(3000, 'x'.repeat(200)), 'respond-async, handling=lenient');
-  t.match(accepted, {
-    status: 202,
-    headers: { 'preference-applied': 'respond-async, handling=lenient' },
-    text: '',
-  });
+  const applied = { 'preference-applied': 'respond-async, handling=lenient' };
+  t.match(accepted, { status: 202, headers: applied, text: '' });
   const location = accepted.headers.location!;
   const { json } = await ended(service, location);
   t.equal(location, `/jobs/${json.id}`);
@@ -44,9 +41,8 @@ t.test('a job creates records after the response', async (t) => {
   t.equal((await service.send('GET', '/items')).json.meta.total, 3000);
   t.match((await service.send('GET', '/jobs')).json.data, [{ id: json.id }]);
   t.match((await service.send('GET', '/')).json.links, { jobs: '/jobs' });
-  t.match((await service.send('GET', `/api/v2${location}`)).json, {
-    _links: { self: { href: `/api/v2${location}` } },
-  });
+  const second = (await service.send('GET', `/api/v2${location}`)).json;
+  t.equal(second._links.self.href, `/api/v2${location}`);
   t.equal((await service.send('DELETE', location)).status, 204);
   t.match(await service.send('GET', location), { status: 404, json: { error: 'No such job.' } });
   t.equal((await service.send('GET', '/jobs/x')).status, 404);
@@ -54,35 +50,19 @@ t.test('a job creates records after the response', async (t) => {
 
 t.test('a job of another version fails with the reason, and those after it are done', async (t) => {
   const service = await freshService(t, {}, { jobPollMs: 50 });
-  const permitted = {
-    collection: 'items',
-    subject: 'x',
-    scopes: ['admin'],
-    scheme: 'none',
-    permission: 'all',
-  };
+  const permitted = { subject: 'x', scopes: ['admin'], scheme: 'none', permission: 'all', version: '1' };
+  const own = { collection: 'items', query: '', ...permitted };
   const stored = [
-    { kind: 'export', type: NDJSON, method: 'GET', query: '', body: null, version: '1', ...permitted },
-    {
-      kind: 'change',
-      method: 'DELETE',
-      type: '',
-      query: '',
-      headers: {},
-      prefix: '',
-      version: '1',
-      ...permitted,
-    },
+    { kind: 'export', type: NDJSON, method: 'GET', body: null, ...own },
+    { kind: 'change', type: '', method: 'DELETE', headers: {}, prefix: '', ...own },
     { kind: 'of a later version', collection: 'items' },
   ];
   const insert = `insert into plinth_jobs (id, caller, task, state, progress) values (gen_random_uuid(), 'x', $1, 'queued', $2) returning id`;
   const progress = JSON.stringify({ stored: 1, refused: 0, omitted: 0, faults: [], after: 'x' });
   const ids: string[] = [];
   for (const task of stored) {
-    const [row] = await service.db.run(insert, [
-      JSON.stringify(task),
-      task.kind === 'change' ? progress : null,
-    ]);
+    const after = task.kind === 'change' ? progress : null;
+    const [row] = await service.db.run(insert, [JSON.stringify(task), after]);
     ids.push(String(row!.id));
   }
   const { location } = (await submit(service, lines(3))).headers;
@@ -100,26 +80,18 @@ t.test('a job reports what it has refused', async (t) => {
   const service = await testService(t);
   const body = `{"name":"good"}\n{"name":""}\n{"name":"x","price":"y"}`;
   const strict = await ended(service, (await submit(service, body)).headers.location!);
-  t.match(strict.json, {
-    state: 'failed',
-    progress: { stored: 0 },
-    error: {
-      status: 422,
-      code: 'RECORDS_REFUSED',
-      details: { records: 3, stored: 0, refused: 2, faults: [{ line: 2 }, { line: 3, pointer: '/price' }] },
-    },
-  });
+  const faults = [{ line: 2 }, { line: 3, pointer: '/price' }];
+  const details = { records: 3, stored: 0, refused: 2, faults };
+  const error = { status: 422, code: 'RECORDS_REFUSED', details };
+  t.match(strict.json, { state: 'failed', progress: { stored: 0 }, error });
   t.equal((await service.send('GET', '/items')).json.meta.total, 0);
   const lenient = await submit(service, body, 'handling=lenient, respond-async');
   t.match((await ended(service, lenient.headers.location!)).json, {
     state: 'done',
     report: { meta: { records: 3, stored: 1, refused: 2, omitted: 0 }, faults: [{ line: 2 }, { line: 3 }] },
   });
-  const csv = await service.send('POST', '/items', {
-    type: 'text/csv',
-    body: 'name,name\n',
-    headers: { prefer: 'respond-async' },
-  });
+  const twice = { type: 'text/csv', body: 'name,name\n', headers: { prefer: 'respond-async' } };
+  const csv = await service.send('POST', '/items', twice);
   t.match((await ended(service, csv.headers.location!)).json, { state: 'failed', error: { status: 400 } });
 });
 
@@ -128,10 +100,8 @@ t.test('an Idempotency-Key has one job', async (t) => {
   const post = (body: string) => submit(service, body, 'respond-async', { 'idempotency-key': 'j' });
   const first = await post(lines(5));
   const again = await post(lines(5));
-  t.match(again, {
-    status: 202,
-    headers: { 'idempotency-replayed': 'true', location: first.headers.location! },
-  });
+  const { location } = first.headers;
+  t.match(again, { status: 202, headers: { 'idempotency-replayed': 'true', location } });
   t.match(await post(lines(6)), { status: 422 });
   await ended(service, first.headers.location!);
   t.equal((await service.send('GET', '/jobs')).json.data.length, 1);
@@ -142,9 +112,7 @@ t.test('only its principal and admins see a job, and its permission is that of i
   const service = await testService(t, { AUTH: 'api-key' });
   const { key: admin } = await makeKey(service.db);
   const as = (key: string) => ({ 'x-api-key': key });
-  const user = async (name: string) =>
-    (await service.send('POST', '/users', { body: { email: `${name}@x.org`, name }, headers: as(admin) }))
-      .json.id;
+  const user = async (name: string) => (await makeUser(service, `${name}@x.org`, { name })).id;
   const [ada, bob] = [await user('ada'), await user('bob')];
   const { key } = await makeKey(service.db, { subject: ada, scopes: ['self'] });
   const { key: other } = await makeKey(service.db, { subject: bob, scopes: ['self', 'items:write'] });
@@ -240,19 +208,11 @@ t.test('a cancelled job stops, and stores no more', async (t) => {
 t.test('a job whose collection is gone has failed', async (t) => {
   const COLLECTIONS = declare(t, { 'cups.json': { type: 'object', properties: {} } });
   const service = await freshService(t, { COLLECTIONS, MIGRATE: 'auto' }, { jobPollMs: 50 });
-  const task = {
-    kind: 'creation',
-    collection: 'lost',
-    type: NDJSON,
-    isLenient: true,
-    subject: 's',
-    scopes: [],
-    permission: 'all',
-  };
-  await service.db.run(
-    "insert into plinth_jobs (id, caller, task, state) values ('01900000-0000-7000-8000-000000000001', 's', $1, 'queued')",
-    [JSON.stringify(task)],
-  );
+  const creation = { kind: 'creation', collection: 'lost', type: NDJSON, isLenient: true };
+  const task = { ...creation, subject: 's', scopes: [], permission: 'all' };
+  const insert = `insert into plinth_jobs (id, caller, task, state)
+    values ('01900000-0000-7000-8000-000000000001', 's', $1, 'queued')`;
+  await service.db.run(insert, [JSON.stringify(task)]);
   const { json } = await ended(service, '/jobs/01900000-0000-7000-8000-000000000001');
   t.match(json, { state: 'failed', error: { status: 404 } });
 });

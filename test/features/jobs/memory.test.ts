@@ -29,14 +29,10 @@ async function pour(
     request.on('error', reject);
   });
   let isOver = false;
-  const over = responded.then(
-    () => {
-      isOver = true;
-    },
-    () => {
-      isOver = true;
-    },
-  );
+  const end = () => {
+    isOver = true;
+  };
+  const over = responded.then(end, end);
   const drained = () => new Promise<void>((resolve) => request.once('drain', resolve));
   for (const [part, count] of parts)
     for (let n = 0; n < count && !isOver; n++)
@@ -71,32 +67,22 @@ t.test('large bodies take little memory, whatever they contain', async (t) => {
   const wrong = Buffer.from(`${JSON.stringify({ name: 1, more: 'x'.repeat(20_000) })}\n`);
   const header = Buffer.from('name,price\n');
   const within = (line: Buffer, bytes: number) => Math.floor(bytes / line.length);
-  const bodies: [
-    name: string,
-    type: string,
-    parts: (bytes: number) => [Buffer, number][],
-    isStored: boolean,
-  ][] = [
+  type Parts = [part: Buffer, count: number][];
+  const rows: Parts = [
+    [header, 1],
+    [filled(',x\n', MiB / 4), 1],
+  ];
+  const bodies: [name: string, type: string, parts: (bytes: number) => Parts, isStored?: boolean][] = [
     ['valid records', NDJSON, (bytes) => [[record, within(record, bytes)]], true],
-    ['refused records', NDJSON, (bytes) => [[wrong, within(wrong, bytes)]], false],
-    ['refused lines of two bytes', NDJSON, () => [[filled('0\n', MiB / 4), 1]], false],
-    [
-      'refused rows of three bytes',
-      CSV,
-      () => [
-        [header, 1],
-        [filled(',x\n', MiB / 4), 1],
-      ],
-      false,
-    ],
+    ['refused records', NDJSON, (bytes) => [[wrong, within(wrong, bytes)]]],
+    ['refused lines of two bytes', NDJSON, () => [[filled('0\n', MiB / 4), 1]]],
+    ['refused rows of three bytes', CSV, () => rows],
   ];
   for (const [name, type, partsOf, isStored] of bodies) {
-    const metaOf = (parts: [Buffer, number][]) => {
+    const metaOf = (parts: Parts) => {
       const lines = parts.map(([part, count]) => (part === header ? 0 : count * linesIn(part)));
-      return {
-        records: lines.reduce((sum, each) => sum + each),
-        ...(isStored ? { refused: 0 } : { stored: 0 }),
-      };
+      const records = lines.reduce((sum, each) => sum + each);
+      return { records, ...(isStored ? { refused: 0 } : { stored: 0 }) };
     };
     const parts = partsOf(BODY);
     const sync = await pour(url, type, lenient, parts);
@@ -106,23 +92,13 @@ t.test('large bodies take little memory, whatever they contain', async (t) => {
     t.equal(status, 202, name);
     t.match((await ended(location)).json, { state: 'done', report: { meta: metaOf(parts) } }, name);
   }
-  const endless: [name: string, type: string, parts: [Buffer, number][]][] = [
-    [
-      'a line without an end',
-      NDJSON,
-      [
-        [filled('{"name":"'), 1],
-        [filled('x'), LINE / MiB],
-      ],
-    ],
-    [
-      'a cell without an end',
-      CSV,
-      [
-        [Buffer.from('name,price\n"'), 1],
-        [filled('x'), LINE / MiB],
-      ],
-    ],
+  const endlessOf = (begin: string): Parts => [
+    [Buffer.from(begin), 1],
+    [filled('x'), LINE / MiB],
+  ];
+  const endless: [name: string, type: string, parts: Parts][] = [
+    ['a line without an end', NDJSON, endlessOf('{"name":"')],
+    ['a cell without an end', CSV, endlessOf('name,price\n"')],
     ['a header without an end', CSV, [[filled('name'), LINE / MiB]]],
   ];
   for (const [name, type, parts] of endless) {

@@ -8,22 +8,11 @@ const text = { type: 'string', 'x-index': true, maxLength: 100 };
 const NAMES = ['matching', 'size', 'child', 'referred', 'parsed', 'member'];
 
 async function library(t: Test, more: Record<string, string> = {}) {
+  const authorId = { type: 'string', 'x-references': 'authors' };
+  const other = { type: 'object', properties: { position: text, bytes: text, parent: text, authorId } };
   const COLLECTIONS = declare(t, {
     'authors.json': { type: 'object', properties: { name: text } },
-    ...Object.fromEntries(
-      NAMES.map((name) => [
-        `${name}.json`,
-        {
-          type: 'object',
-          properties: {
-            position: text,
-            bytes: text,
-            parent: text,
-            authorId: { type: 'string', 'x-references': 'authors' },
-          },
-        },
-      ]),
-    ),
+    ...Object.fromEntries(NAMES.map((name) => [`${name}.json`, other])),
   });
   return testService(t, { COMPAT: 'json-server', COLLECTIONS, MIGRATE: 'auto', ...more });
 }
@@ -71,17 +60,13 @@ t.test('related records that are too large are 413 also if those of the first re
   const path = '/authors?_embed=child';
   const whole = await send('GET', path);
   t.equal(whole.status, 200, 'each has room');
-  t.same(
-    whole.json.map(({ child }: { child: unknown[] }) => child.length),
-    [1, 1, 1],
-  );
+  for (const { child } of whole.json) t.equal(child.length, 1);
   await add(authors[1], 700_000);
   t.match(await send('GET', path), { status: 413, json: { error: { code: 'RESPONSE_TOO_LARGE' } } });
   t.equal((await send('GET', `${path}&name=Cid`)).status, 200);
 
-  const { json: large } = await send('POST', '/authors', {
-    body: { name: 'Dan', text: 'x'.repeat(1_200_000) },
-  });
+  const dan = { name: 'Dan', text: 'x'.repeat(1_200_000) };
+  const { json: large } = await send('POST', '/authors', { body: dan });
   await add(large.id, 10);
   t.match(await send('GET', '/child?_expand=author'), { status: 413 });
   t.equal((await send('GET', '/child?_expand=author&_limit=4')).status, 200);
@@ -91,16 +76,11 @@ t.test('json-server ignores unknown parameters, and QUERY of this service does n
   const { send } = await library(t);
   const { id } = (await send('POST', '/authors?colour=red', { body: { name: 'Ann' } })).json;
   t.equal((await send('GET', `/authors/${id}?colour=red`)).json.name, 'Ann');
-  t.same(Object.keys((await send('GET', `/authors/${id}?fields=name`)).json).sort(), [
-    '_links',
-    'id',
-    'name',
-  ]);
+  const one = (await send('GET', `/authors/${id}?fields=name`)).json;
+  t.same(Object.keys(one).sort(), ['_links', 'id', 'name']);
   t.equal((await send('PATCH', `/authors/${id}?colour=red`, { body: { name: 'Bob' } })).status, 200);
-  t.match(await send('QUERY', '/authors', { body: { colour: 'red' } }), {
-    status: 400,
-    json: { error: { code: 'UNKNOWN_PARAMETER' } },
-  });
+  const query = await send('QUERY', '/authors', { body: { colour: 'red' } });
+  t.match(query, { status: 400, json: { error: { code: 'UNKNOWN_PARAMETER' } } });
   t.equal((await send('QUERY', '/authors', { body: { filter: { name: 'Bob' } } })).json.data.length, 1);
   t.match(await send('DELETE', `/authors/${id}?colour=red`), { status: 200, text: '{}' });
   t.match(await send('DELETE', `/authors/${id}`), { status: 404, text: '{}' });

@@ -12,33 +12,24 @@ const references = (to: string) => ({
   items: { type: 'string', 'x-references': to, 'x-on-delete': 'remove' },
 });
 
+const collection = (title: string, properties: object, options: object = {}) => ({
+  ...{ title, type: 'object', properties },
+  'x-collection': { list: 'page', ...options },
+});
+const text = { type: 'string' };
+const indexed = { ...text, 'x-index': true };
 const COLLECTIONS = {
-  'crews.json': {
-    title: 'Crew',
-    type: 'object',
-    properties: { name: { type: 'string', 'x-index': true } },
-    'x-collection': { list: 'page' },
-  },
-  'teams.json': {
-    title: 'Team',
-    type: 'object',
-    properties: { name: { type: 'string' } },
-    'x-collection': { list: 'page', display: 'name' },
-  },
-  'plans.json': {
-    title: 'Plan',
-    type: 'object',
-    properties: {
-      note: { type: 'string' },
-      title: { type: 'string', 'x-index': true },
-      state: { type: 'string', enum: ['new', 'old', 'gone'], 'x-index': true },
+  'crews.json': collection('Crew', { name: indexed }),
+  'teams.json': collection('Team', { name: text }, { display: 'name' }),
+  'plans.json': collection('Plan', {
+    ...{ note: text, title: indexed, state: { ...indexed, enum: ['new', 'old', 'gone'] } },
+    ...{
       teamId: { ...reference, 'x-index': true },
       teamIds: references('teams'),
       crewIds: references('crews'),
     },
-    'x-collection': { list: 'page' },
-  },
-  'scraps.json': { title: 'Scrap', type: 'object', properties: {}, 'x-collection': { list: 'page' } },
+  }),
+  'scraps.json': collection('Scrap', {}),
 };
 
 /** A service with teams, plans of teams, and records without a declared field, and a browser. */

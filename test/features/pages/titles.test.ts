@@ -4,58 +4,35 @@ import { testService } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
 import { PageVisitor } from './visitor.js';
 
-const NAMED = {
-  type: 'object',
-  required: ['name'],
-  properties: { name: { type: 'string', maxLength: 100, 'x-index': true, 'x-search': true } },
-};
+const text = { type: 'string', maxLength: 100, 'x-index': true };
+const to = (collection: string, onDelete = 'restrict') => ({
+  ...{ type: 'string', 'x-references': collection, 'x-on-delete': onDelete },
+});
+/** A collection in which these fields are required. */
+const collection = (title: string, required: string[], properties: object, options: object = {}) => ({
+  ...{ title, type: 'object', required, properties },
+  'x-collection': options,
+});
+const named = (title: string) => collection(title, ['name'], { name: { ...text, 'x-search': true } });
 
+const ROLE = { type: 'string', enum: ['owner', 'member'], 'x-index': true };
+const MEMBER = { teamId: to('teams', 'cascade'), personId: to('people', 'cascade'), role: ROLE };
+const DAY = { type: 'string', format: 'date', 'x-index': true };
+const REFERRED = {
+  assigneeId: to('memberships', 'null'),
+  orderId: to('orders', 'null'),
+  reportId: to('reports', 'null'),
+};
+const LONG = { title: { type: 'string' }, text: { type: 'string' } };
+const BADGE = { memberId: to('memberships'), code: { type: 'string' } };
 const COLLECTIONS = {
-  'people.json': { title: 'Person', ...NAMED },
-  'teams.json': { title: 'Team', ...NAMED },
-  'memberships.json': {
-    title: 'Membership',
-    type: 'object',
-    required: ['teamId', 'personId'],
-    properties: {
-      teamId: { type: 'string', 'x-references': 'teams', 'x-on-delete': 'cascade' },
-      personId: { type: 'string', 'x-references': 'people', 'x-on-delete': 'cascade' },
-      role: { type: 'string', enum: ['owner', 'member'], 'x-index': true },
-    },
-    'x-collection': { nested: 'teamId' },
-  },
-  'orders.json': {
-    title: 'Order',
-    type: 'object',
-    required: ['personId'],
-    properties: {
-      personId: { type: 'string', 'x-references': 'people' },
-      orderedOn: { type: 'string', format: 'date', 'x-index': true },
-    },
-  },
-  'badges.json': {
-    title: 'Badge',
-    type: 'object',
-    properties: { memberId: { type: 'string', 'x-references': 'memberships' }, code: { type: 'string' } },
-    'x-collection': { display: 'memberId' },
-  },
-  'tasks.json': {
-    title: 'Task',
-    type: 'object',
-    required: ['name'],
-    properties: {
-      name: { type: 'string', maxLength: 100, 'x-index': true },
-      assigneeId: { type: 'string', 'x-references': 'memberships', 'x-on-delete': 'null' },
-      orderId: { type: 'string', 'x-references': 'orders', 'x-on-delete': 'null' },
-      reportId: { type: 'string', 'x-references': 'reports', 'x-on-delete': 'null' },
-    },
-  },
-  'reports.json': {
-    title: 'Report',
-    type: 'object',
-    properties: { title: { type: 'string' }, text: { type: 'string' } },
-    'x-collection': { display: 'title' },
-  },
+  'people.json': named('Person'),
+  'teams.json': named('Team'),
+  'memberships.json': collection('Membership', ['teamId', 'personId'], MEMBER, { nested: 'teamId' }),
+  'orders.json': collection('Order', ['personId'], { personId: to('people'), orderedOn: DAY }),
+  'badges.json': collection('Badge', [], BADGE, { display: 'memberId' }),
+  'tasks.json': collection('Task', ['name'], { name: text, ...REFERRED }),
+  'reports.json': collection('Report', [], LONG, { display: 'title' }),
 };
 
 /** A team with a member, an order, and a visitor of their pages. */

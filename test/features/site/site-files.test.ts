@@ -1,11 +1,11 @@
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { noBrowser, openPage } from '../../support/chromium.js';
-import { type TestService, testService } from '../../support/service.js';
+import { testService } from '../../support/service.js';
 import t from '../../support/test.js';
+import { words } from '../../support/words.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'plinth-site-'));
 const outside = mkdtempSync(join(tmpdir(), 'plinth-outside-'));
@@ -40,12 +40,15 @@ const start = (t: Parameters<typeof testService>[0], env = {}) => testService(t,
 const HTML = 'text/html,application/xhtml+xml,*/*;q=0.8';
 
 /** Paths with the status, the media type and the beginning of the body that browsers and programs get. */
-const ROWS: readonly [path: string, accept: string, status: number, type: string, body: string][] = [
+type Row = readonly [path: string, accept: string, status: number, type: string, body: string];
+const DATA = 'application/json';
+const NOT_FOUND = '{"error":{"code":"NOT_FOUND","message":"There is no such resource';
+const ROWS: readonly Row[] = [
   ['/', HTML, 200, 'text/html; charset=utf-8', '<!doctype html><title>The application'],
-  ['/', '*/*', 200, 'application/json', '{"name":"Plinth"'],
+  ['/', '*/*', 200, DATA, '{"name":"Plinth"'],
   ['/?a=b', HTML, 200, 'text/html; charset=utf-8', '<!doctype html><title>The application'],
   ['/admin', HTML, 200, 'text/html; charset=utf-8', '<!doctype html>\n<html lang="en">'],
-  ['/admin', '*/*', 200, 'application/json', '{"name":"Plinth"'],
+  ['/admin', '*/*', 200, DATA, '{"name":"Plinth"'],
   ['/app.js', '*/*', 200, 'text/javascript; charset=utf-8', SCRIPT],
   ['/app.js?v=1', HTML, 200, 'text/javascript; charset=utf-8', SCRIPT],
   ['/inner.js', '*/*', 200, 'text/javascript; charset=utf-8', SCRIPT],
@@ -58,33 +61,16 @@ const ROWS: readonly [path: string, accept: string, status: number, type: string
   ['/projects/42/edit', HTML, 200, 'text/html; charset=utf-8', INDEX],
   ['/projects/', HTML, 200, 'text/html; charset=utf-8', INDEX],
   ['/img', HTML, 200, 'text/html; charset=utf-8', INDEX],
-  ['/img', '*/*', 404, 'application/json', '{"error":{"code":"NOT_FOUND"'],
-  ['/img/', '*/*', 404, 'application/json', '{"error"'],
-  ['/missing.js', '*/*', 404, 'application/json', '{"error"'],
-  [
-    '/itemz',
-    'application/json',
-    404,
-    'application/json',
-    '{"error":{"code":"NOT_FOUND","message":"There is no such resource. Did you mean /items?',
-  ],
-  ['/items', '*/*', 200, 'application/json', '{"data":[]'],
+  ['/img', '*/*', 404, DATA, '{"error":{"code":"NOT_FOUND"'],
+  ['/itemz', DATA, 404, DATA, `${NOT_FOUND}. Did you mean /items?`],
+  ['/items', '*/*', 200, DATA, '{"data":[]'],
   ['/items', HTML, 200, 'text/html; charset=utf-8', '<!doctype html>\n<html lang="en">'],
-  ['/whoami', '*/*', 200, 'application/json', '{"'],
-  ['/api/v1/app.js', '*/*', 404, 'application/json', '{"error"'],
-  ['/.env', '*/*', 404, 'application/json', '{"error"'],
-  ['/%2eenv', '*/*', 404, 'application/json', '{"error"'],
-  ['/.git/config', '*/*', 404, 'application/json', '{"error"'],
-  ['/env.txt', '*/*', 404, 'application/json', '{"error"'],
-  ['/link.txt', '*/*', 404, 'application/json', '{"error"'],
-  ['/out/secret.txt', '*/*', 404, 'application/json', '{"error"'],
-  ['/app.js/', '*/*', 404, 'application/json', '{"error"'],
-  ['/app.js/x', '*/*', 404, 'application/json', '{"error"'],
-  ['/img//logo.svg', '*/*', 404, 'application/json', '{"error"'],
-  ['/img%5clogo.svg', '*/*', 404, 'application/json', '{"error"'],
-  ['/app.js%00', '*/*', 404, 'application/json', '{"error"'],
-  [`/${'x'.repeat(3000)}`, '*/*', 404, 'application/json', '{"error"'],
-  ['/%ff', '*/*', 400, 'application/json', '{"error"'],
+  ['/whoami', '*/*', 200, DATA, '{"'],
+  ...words(`
+    /img/ /missing.js /api/v1/app.js /.env /%2eenv /.git/config /env.txt /link.txt /out/secret.txt
+    /app.js/ /app.js/x /img//logo.svg /img%5clogo.svg /app.js%00 /${'x'.repeat(3000)}
+  `).map((path): Row => [path, '*/*', 404, DATA, '{"error"']),
+  ['/%ff', '*/*', 400, DATA, '{"error"'],
 ];
 
 t.test('files, the page of the application, and the API', async (t) => {
@@ -100,10 +86,8 @@ t.test('files, the page of the application, and the API', async (t) => {
       t.match(found.headers.etag, /^"/);
     }
     const head = await send('HEAD', path, { headers: { accept } });
-    t.match(
-      { status: head.status, type: head.headers['content-type'], text: head.text },
-      { status, type, text: '' },
-    );
+    const shown = { status: head.status, type: head.headers['content-type'], text: head.text };
+    t.match(shown, { status, type, text: '' });
     t.equal(head.headers.etag, found.headers.etag, name);
   }
   for (const [method, path] of [
@@ -111,26 +95,8 @@ t.test('files, the page of the application, and the API', async (t) => {
     ['DELETE', '/projects'],
     ['PUT', '/x'],
   ] as const)
-    t.equal(
-      (await send(method, path, { body: {}, headers: { accept: HTML } })).status,
-      404,
-      `${method} ${path}`,
-    );
+    t.equal((await send(method, path, { body: {}, headers: { accept: HTML } })).status, 404, path);
 });
-
-/** The status of a request whose target no client library would send. */
-const rawStatus = ({ url }: TestService, target: string) =>
-  new Promise<string>((resolve) => {
-    const { port, hostname } = new URL(url);
-    const socket = connect(Number(port), hostname, () =>
-      socket.write(`GET ${target} HTTP/1.1\r\nHost: localhost\r\nAccept: */*\r\nConnection: close\r\n\r\n`),
-    );
-    let text = '';
-    socket.on('data', (chunk) => {
-      text += String(chunk);
-    });
-    socket.on('close', () => resolve(text));
-  });
 
 t.test('no path leads out of the folder', async (t) => {
   const service = await start(t);
@@ -145,7 +111,9 @@ t.test('no path leads out of the folder', async (t) => {
     `//${outside}/secret.txt`,
     `/${encodeURIComponent(`${outside}/secret.txt`)}`,
   ]) {
-    const response = await rawStatus(service, target);
+    const response = await service.raw(
+      `GET ${target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`,
+    );
     t.match(response, /^HTTP\/1.1 (404|400) /, target);
     t.notMatch(response, /\r\n\r\nsecret/);
   }

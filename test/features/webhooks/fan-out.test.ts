@@ -3,6 +3,7 @@ import { createWebhookMetrics } from '../../../src/features/webhooks/metrics.js'
 import { openWebhooks } from '../../../src/features/webhooks/open-webhooks.js';
 import { WEBHOOK_SETTINGS } from '../../../src/features/webhooks/settings.js';
 import { createLog } from '../../../src/telemetry/log.js';
+import { valuesOf } from '../../support/fields.js';
 import { freshService } from '../../support/service.js';
 import { readSettings } from '../../support/settings.js';
 import t from '../../support/test.js';
@@ -27,10 +28,11 @@ function feedOf(count: number): Source {
     deliveries: async (_, after, limit) => {
       const from = Number(after ?? 0);
       const next = events.slice(from, from + limit);
+      const at = from + limit;
       return {
         events: next,
-        until: String(from + next.length),
-        more: events.length > from + limit,
+        until: `${from + next.length}`,
+        more: events.length > at,
         missedUntil: undefined,
       };
     },
@@ -55,21 +57,14 @@ t.test('each event becomes one delivery of each webhook, however many processes 
   };
   await Promise.all([pass(), pass(), pass()]);
   for (const [index, [, fits]] of wanted.entries()) {
-    const rows = await service.db.run('select event_id from deliveries where webhook_id = $1 order by id', [
-      made[index]!.id,
-    ]);
+    const own = 'select event_id from deliveries where webhook_id = $1 order by id';
+    const rows = await service.db.run(own, [made[index]!.id]);
     const { events } = await feed.deliveries(undefined as never, null, 2000);
     const all = events.filter(({ type }) => fits(type));
-    t.same(
-      rows.map(({ event_id }) => event_id),
-      all.map(({ id }) => id),
-      'in order, each once',
-    );
+    t.same(valuesOf(rows, 'event_id').join(), all.map(({ id }) => id).join(), 'in order, each once');
   }
-  const due = await service.db.run(
-    'select record_key from deliveries where webhook_id = $1 and next_at is not null',
-    [made[0]!.id],
-  );
+  const first = 'select from deliveries where webhook_id = $1 and next_at is not null';
+  const due = await service.db.run(first, [made[0]!.id]);
   t.equal(due.length, 10, 'the first of each record is due');
   t.equal((await service.db.run('select 1 from deliveries where webhook_id = $1', [off.id])).length, 0);
 });
@@ -121,7 +116,7 @@ t.test('what is in the feed reaches the target, in order per record', async (t) 
     const order = target.received.map((each) => Number(each.id.slice(1))).filter((n) => n % 10 === record);
     t.same(
       order,
-      [...order].sort((a, b) => a - b),
+      order.toSorted((a, b) => a - b),
       `record ${record}`,
     );
   }

@@ -16,6 +16,13 @@ for (const prefix of ['', '/api/v1', '/shop', '/shop/api/v1'])
     const user = await send('POST', '/users', { body: { email: 'a@example.org', name: 'A' } });
     const path = `${prefix}/users/${user.json.id}`;
     t.equal(user.headers.location, path);
+    t.equal(user.json._links.posts.href, `${path}/posts`);
+    for (const [list, link] of [
+      [`/users/${user.json.id}/posts?page=1`, 'self'],
+      ['/items?page=1', 'first'],
+      ['/events', 'next'],
+    ] as const)
+      t.match((await send('GET', list)).json.links[link], new RegExp(`^${prefix}/(users|items|events)`));
     const test = await send('POST', `${webhook}/test`);
     t.equal(test.json.subject, prefix + webhook);
     const ended = await until('both were delivered', async () => {
@@ -35,6 +42,8 @@ for (const prefix of ['', '/api/v1', '/shop', '/shop/api/v1'])
       const { event } = (await send('GET', `${webhook}/deliveries/${id}`)).json;
       t.equal(event.subject, subject, 'as in the event');
     }
-    const events = await send('GET', '/events', { headers: { accept: 'text/html' } });
-    t.match(events.text, `href="${path}"`);
+    for (const list of ['/events', '/users']) {
+      const page = await send('GET', list, { headers: { accept: 'text/html' } });
+      t.match(page.text, `href="${path}"`, list);
+    }
   });

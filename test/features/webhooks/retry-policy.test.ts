@@ -2,22 +2,15 @@ import { outcomeOf } from '../../../src/features/webhooks/dispatcher.js';
 import { mockClock } from '../../support/pause.js';
 import t from '../../support/test.js';
 
-const response = (status: number | undefined, retryAfter?: string, error?: string) => ({
-  status,
-  error,
-  excerpt: '',
-  retryAfter,
-});
+const response = (status: number | undefined, retryAfter?: string, error?: string) =>
+  ({ status, error, excerpt: '', retryAfter }) as const;
 const RETRIES = [10, 100, 1000];
+const DELIVERED = { outcome: 'delivered', disable: false };
 const first = { tries: 1, age: 0 };
 
 t.test('what a status means', async (t) => {
   for (const status of [200, 201, 202, 204, 299])
-    t.match(
-      outcomeOf(response(status), first, RETRIES),
-      { outcome: 'delivered', disable: false },
-      `${status}`,
-    );
+    t.match(outcomeOf(response(status), first, RETRIES), DELIVERED, `${status}`);
   t.match(outcomeOf(response(410), first, RETRIES), { outcome: 'dead', disable: true });
   for (const status of [300, 301, 304, 307, 400, 401, 404, 409, 429, 500, 503, 599])
     t.match(outcomeOf(response(status), first, RETRIES), { outcome: 'retry', disable: false }, `${status}`);
@@ -36,12 +29,8 @@ t.test('each delay is that of the plan, a fifth more or less', async (t) => {
       [0.5, 1],
       [1, 1.2],
     ] as const) {
-      const { outcome, delay } = outcomeOf(
-        response(500),
-        { tries: index + 1, age: 0 },
-        RETRIES,
-        () => random,
-      );
+      const tried = { tries: index + 1, age: 0 };
+      const { outcome, delay } = outcomeOf(response(500), tried, RETRIES, () => random);
       t.equal(outcome, 'retry');
       t.equal(delay.toFixed(6), (seconds * factor).toFixed(6));
     }

@@ -1,5 +1,6 @@
 import { prune } from '../../../src/db/maintenance.js';
 import { webhookPrunes } from '../../../src/features/webhooks/delivery-store.js';
+import { valuesOf } from '../../support/fields.js';
 import { freshService, RETENTION } from '../../support/service.js';
 import { sqlOf } from '../../support/sql.js';
 import t, { type Test } from '../../support/test.js';
@@ -40,11 +41,7 @@ t.test('deliveries that ended long ago are truncated with their segment', async 
   t.same(await segments(), { deliveries: [2, 0, 0], bodies: [2, 0, 0], current: 2 });
   await addDeliveries(t, service, id, ['items/1', 'items/3', 'items/4']);
   const listed = await deliveriesOf(service, id, 5);
-  t.same(
-    listed.map((each) => Number(each.id)),
-    [1, 2, 3, 4, 5],
-    'the list has all segments, in order',
-  );
+  t.same(valuesOf(listed, 'id').join(), '1,2,3,4,5', 'the list has all segments, in order');
   const again = await service.send('POST', `/webhooks/${id}/deliveries/1/redeliver`);
   t.equal(again.status, 202);
   await deliveriesOf(service, id, 5);
@@ -86,15 +83,9 @@ t.test('deliveries of one record wait for each other across segments', async (t)
   await addDeliveries(t, service, id, ['items/1']);
   t.match(await segments(), { deliveries: [2, 1, 0], current: 2 });
   const { json } = await service.send('GET', `/webhooks/${id}/deliveries`);
-  t.same(
-    json.data.map(({ next_at: next }: { next_at: string | null }) => next !== null),
-    [false, false, true],
-    'only the first is due',
-  );
+  const due = json.data.map(({ next_at: next }: { next_at: string | null }) => next !== null);
+  t.same(due, [false, false, true], 'only the first is due');
   await service.send('PATCH', `/webhooks/${id}`, { body: { enabled: true } });
   await deliveriesOf(service, id, 3);
-  t.same(
-    target.received.map((each) => each.id),
-    ['items/1-0', 'items/1-1', 'items/1-0'],
-  );
+  t.equal(target.received.map((each) => each.id).join(), 'items/1-0,items/1-1,items/1-0');
 });

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { TestService } from '../../support/service.js';
+import type { ServiceResponse, TestService } from '../../support/service.js';
 import { sqlOf } from '../../support/sql.js';
 import type { Test } from '../../support/test.js';
 import { until } from '../../support/until.js';
@@ -88,7 +88,7 @@ export async function addDeliveries(
 
 /** The deliveries of a webhook once they all have one of the given statuses; the oldest first. */
 export async function deliveriesOf(
-  { send }: TestService,
+  { send }: { readonly send: (method: string, path: string) => Promise<ServiceResponse> },
   webhookId: string,
   count: number,
   status: (text: string) => boolean = (text) => text !== 'pending',

@@ -41,11 +41,8 @@ t.test('https targets are those of an authority that is known', { skip: withoutO
   const ends = targets.map(async ({ url }) => {
     const { json } = await send(base, 'POST', '/webhooks', { body: { url, types: ['*'] } });
     const { headers } = await send(base, 'POST', `/webhooks/${json.id}/test`);
-    return await until(
-      'it ends',
-      async () => (await send(base, 'GET', headers.location!)).json,
-      (delivery) => delivery.status !== 'pending',
-    );
+    const shown = async () => (await send(base, 'GET', headers.location!)).json;
+    return await until('it ends', shown, ({ status }) => status !== 'pending');
   });
   t.match(await Promise.all(ends), [
     { status: 'delivered', last_answer: { status: 204 } },

@@ -57,16 +57,11 @@ t.test('what the package signs, we verify', async (t) => {
   const secret = newSecret();
   const time = now();
   const signature = new Webhook(secret).sign('msg_2', new Date(time * 1000), BODY);
-  const headers = {
-    'webhook-id': 'msg_2',
-    'webhook-timestamp': String(time),
-    'webhook-signature': signature,
-  };
-  t.same(verifyWebhook(BODY, headers, secret), { id: 'msg_2', timestamp: time });
-  t.same(verifyWebhook(Buffer.from(BODY), new Headers(headers), [newSecret(), secret]), {
-    id: 'msg_2',
-    timestamp: time,
-  });
+  const own = { 'webhook-id': 'msg_2', 'webhook-timestamp': String(time) };
+  const headers = { ...own, 'webhook-signature': signature };
+  const message = { id: 'msg_2', timestamp: time };
+  t.same(verifyWebhook(BODY, headers, secret), message);
+  t.same(verifyWebhook(Buffer.from(BODY), new Headers(headers), [newSecret(), secret]), message);
 });
 
 t.test('X-Signature has the form of a signed request, with the secret as the text it is', async (t) => {
@@ -84,114 +79,74 @@ t.test('X-Signature has the form of a signed request, with the secret as the tex
   t.equal(codeOf(BODY, fields, secret, { path: '/hook', scheme: 'x-signature' }), 'BAD_SIGNATURE');
 });
 
-type Case = [
-  name: string,
-  code: string,
-  body: string,
-  headers: object,
-  secret: string | string[],
-  options?: VerifyOptions,
-];
+const inCapitals = (headers: Record<string, string>) =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toUpperCase(), value]));
+
+interface Given {
+  readonly body?: string;
+  /** Fields that replace those of a valid message. */
+  readonly change?: object;
+  /** The fields, in place of those of a valid message. */
+  readonly headers?: object;
+  readonly secret?: string | string[];
+  readonly options?: VerifyOptions;
+}
 
 t.test('all else is refused with a code that stays', async (t) => {
   const secret = newSecret();
   const valid = signed([secret]);
   const standard = only(valid, /^webhook/);
+  const signature = standard['webhook-signature']!;
   const time = now();
-  const cases: Case[] = [
-    ['as it is', 'valid', BODY, valid, secret],
-    ['one of several secrets', 'valid', BODY, valid, [newSecret(), secret]],
-    ['without the prefix', 'valid', BODY, valid, secret.slice(6)],
+  const at = (seconds: number) => signed([secret], time + seconds);
+  const signs = (text: unknown) => ({ change: { 'webhook-signature': text } });
+  const path = '/hook?x=1';
+  const cases: [name: string, code: string, given: Given][] = [
+    ['as it is', 'valid', {}],
+    ['one of several secrets', 'valid', { secret: [newSecret(), secret] }],
+    ['without the prefix', 'valid', { secret: secret.slice(6) }],
+    ['names in any case', 'valid', { headers: inCapitals(standard) }],
+    ['another version beside it', 'valid', signs(`v1a,abc ${signature}`)],
+    ['another secret', 'BAD_SIGNATURE', { secret: newSecret() }],
+    ['another body', 'BAD_SIGNATURE', { body: `${BODY} ` }],
+    ['an empty body', 'BAD_SIGNATURE', { body: '' }],
+    ['another id', 'BAD_SIGNATURE', { change: { 'webhook-id': 'msg_2' } }],
+    ['another time', 'BAD_SIGNATURE', { change: { 'webhook-timestamp': String(time - 1) } }],
+    ['another version', 'BAD_SIGNATURE', signs(signature.replace('v1', 'v2'))],
+    ['cut', 'BAD_SIGNATURE', signs(signature.slice(0, -5))],
+    ['doubled by the server', 'BAD_SIGNATURE', signs(['v1,a', 'v1,b'])],
+    ['a bad one beside the other form', 'BAD_SIGNATURE', { ...signs('v1,AAAA'), options: { path } }],
+    ['nothing', 'MISSING_HEADERS', { headers: {} }],
+    ['webhook-* removed on the way', 'MISSING_HEADERS', { headers: only(valid, /^X-/), options: { path } }],
     [
-      'names in any case',
-      'valid',
-      BODY,
-      Object.fromEntries(Object.entries(standard).map(([n, v]) => [n.toUpperCase(), v])),
-      secret,
-    ],
-    [
-      'another version beside it',
-      'valid',
-      BODY,
-      { ...standard, 'webhook-signature': `v1a,abc ${standard['webhook-signature']}` },
-      secret,
-    ],
-    ['another secret', 'BAD_SIGNATURE', BODY, valid, newSecret()],
-    ['another body', 'BAD_SIGNATURE', `${BODY} `, valid, secret],
-    ['an empty body', 'BAD_SIGNATURE', '', valid, secret],
-    ['another id', 'BAD_SIGNATURE', BODY, { ...valid, 'webhook-id': 'msg_2' }, secret],
-    ['another time', 'BAD_SIGNATURE', BODY, { ...valid, 'webhook-timestamp': String(time - 1) }, secret],
-    [
-      'another version',
-      'BAD_SIGNATURE',
-      BODY,
-      { ...valid, 'webhook-signature': standard['webhook-signature']!.replace('v1', 'v2') },
-      secret,
-    ],
-    [
-      'cut',
-      'BAD_SIGNATURE',
-      BODY,
-      { ...valid, 'webhook-signature': standard['webhook-signature']!.slice(0, -5) },
-      secret,
-    ],
-    [
-      'doubled by the server',
-      'BAD_SIGNATURE',
-      BODY,
-      { ...valid, 'webhook-signature': ['v1,a', 'v1,b'] },
-      secret,
-    ],
-    [
-      'a bad one is not saved by the other form',
-      'BAD_SIGNATURE',
-      BODY,
-      { ...valid, 'webhook-signature': 'v1,AAAA' },
-      secret,
-      { path: '/hook?x=1' },
-    ],
-    ['nothing', 'MISSING_HEADERS', BODY, {}, secret],
-    [
-      'webhook-* removed on the way',
+      'X-Signature removed',
       'MISSING_HEADERS',
-      BODY,
-      only(valid, /^X-/),
-      secret,
-      { path: '/hook?x=1' },
+      { headers: standard, options: { path, scheme: 'x-signature' } },
     ],
-    [
-      'X-Signature removed on the way',
-      'MISSING_HEADERS',
-      BODY,
-      standard,
-      secret,
-      { path: '/hook?x=1', scheme: 'x-signature' },
-    ],
-    ['no scheme', 'BAD_OPTION', BODY, valid, secret, { scheme: 'any' as 'x-signature' }],
+    ['no scheme', 'BAD_OPTION', { options: { scheme: 'any' as 'x-signature' } }],
     ...[Number.NaN, Number.POSITIVE_INFINITY, -1, '300' as unknown as number].map(
-      (toleranceSeconds): Case => [
+      (toleranceSeconds): [string, string, Given] => [
         `a tolerance of ${toleranceSeconds}`,
         'BAD_OPTION',
-        BODY,
-        signed([secret], time - 1_000_000),
-        secret,
-        { toleranceSeconds },
+        { headers: at(-1_000_000), options: { toleranceSeconds } },
       ],
     ),
-    ['a time that is none', 'BAD_OPTION', BODY, valid, secret, { now: Number.NaN }],
-    ['no id', 'MISSING_HEADERS', BODY, { ...valid, 'webhook-id': undefined }, secret],
-    ['no time', 'MISSING_HEADERS', BODY, { ...valid, 'webhook-timestamp': '' }, secret],
-    ['no number', 'BAD_TIMESTAMP', BODY, { ...valid, 'webhook-timestamp': '1e9' }, secret],
-    ['old', 'TIMESTAMP_TOO_OLD', BODY, signed([secret], time - 302), secret],
-    ['just not old', 'valid', BODY, signed([secret], time - 297), secret],
-    ['ahead', 'TIMESTAMP_TOO_NEW', BODY, signed([secret], time + 302), secret],
-    ['ahead, and let be', 'valid', BODY, signed([secret], time + 302), secret, { toleranceSeconds: 400 }],
-    ['no secret', 'BAD_SECRET', BODY, valid, []],
-    ['an empty secret', 'BAD_SECRET', BODY, valid, ''],
-    ['a secret that is none', 'BAD_SECRET', BODY, valid, 'whsec_short'],
+    ['a time that is none', 'BAD_OPTION', { options: { now: Number.NaN } }],
+    ['no id', 'MISSING_HEADERS', { change: { 'webhook-id': undefined } }],
+    ['no time', 'MISSING_HEADERS', { change: { 'webhook-timestamp': '' } }],
+    ['no number', 'BAD_TIMESTAMP', { change: { 'webhook-timestamp': '1e9' } }],
+    ['old', 'TIMESTAMP_TOO_OLD', { headers: at(-302) }],
+    ['just not old', 'valid', { headers: at(-297) }],
+    ['ahead', 'TIMESTAMP_TOO_NEW', { headers: at(302) }],
+    ['ahead, and let be', 'valid', { headers: at(302), options: { toleranceSeconds: 400 } }],
+    ['no secret', 'BAD_SECRET', { secret: [] }],
+    ['an empty secret', 'BAD_SECRET', { secret: '' }],
+    ['a secret that is none', 'BAD_SECRET', { secret: 'whsec_short' }],
   ];
-  for (const [name, code, body, headers, with_, options] of cases)
-    t.equal(codeOf(body, headers, with_, options), code, name);
+  for (const [name, code, given] of cases) {
+    const headers = given.headers ?? { ...valid, ...given.change };
+    t.equal(codeOf(given.body ?? BODY, headers, given.secret ?? secret, given.options), code, name);
+  }
 });
 
 t.test('an error has nothing of secret, signature or body', async (t) => {

@@ -25,11 +25,16 @@ if (process.platform !== 'linux') {
 /** The processes that a service has started: its workers, when its database is another's. */
 function workersOf({ child }: ServiceProcess): number[] {
   const text = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8');
-  return text
-    .split(' ')
-    .map(Number)
-    .filter((pid) => pid > 0 && isAlive(pid));
+  const pids = text.split(' ').map(Number);
+  return pids.filter((pid) => pid > 0 && isAlive(pid));
 }
+
+/** Waits until there are three workers, none of which is one of those before. */
+const replaced = (service: ServiceProcess, before: readonly number[]) =>
+  until('there are three others', () => {
+    const now = workersOf(service);
+    return now.length === 3 && !now.some((pid) => before.includes(pid));
+  });
 
 const secured = await testPostgres(t, TRANSPORTS.at(-1));
 
@@ -105,11 +110,8 @@ async function one(agent: http.Agent, url: string): Promise<boolean> {
 /** A request whose body is awaited; gives how to end it, and its response. */
 async function slowRequest(url: string) {
   const body = JSON.stringify({ email: 'a@example.org', name: 'A' });
-  const headers = {
-    'content-type': 'application/json',
-    'content-length': body.length,
-    expect: '100-continue',
-  };
+  const length = { 'content-length': body.length, expect: '100-continue' };
+  const headers = { 'content-type': 'application/json', ...length };
   const request = http.request(`${url}/users`, { method: 'POST', headers, agent: false });
   request.flushHeaders();
   await once(request, 'continue');
@@ -145,10 +147,7 @@ t.test('workers that are counted and replaced, one service for all', async (t) =
     process.kill(pids[0]!, 'SIGUSR2');
     process.kill(pids[0]!, 'SIGHUP');
     process.kill(pids[1]!, 'SIGKILL');
-    await until('it is replaced', () => {
-      const now = workersOf(service);
-      return now.length === 3 && !now.includes(pids[1]!);
-    });
+    await replaced(service, [pids[1]!]);
     await all(503);
     t.ok(isAlive(pids[0]!), 'a signal to one worker alone does nothing');
     t.same(await seen(), new Set([503]));
@@ -194,10 +193,7 @@ t.test('workers that are killed under load, one service for all', async (t) => {
     const running = load(t, url, 24);
     await untilAtLeast('the load runs', () => running.responses(), 201);
     process.kill(pids[1]!, 'SIGKILL');
-    await until('there are three again', () => {
-      const now = workersOf(service);
-      return now.length === 3 && !now.includes(pids[1]!);
-    });
+    await replaced(service, [pids[1]!]);
     const before = running.responses();
     await untilAtLeast('the load goes on', () => running.responses(), before + 100);
     running.stop();
@@ -210,10 +206,7 @@ t.test('workers that are killed under load, one service for all', async (t) => {
   await t.test('when all are killed at once they come back on the same port', async () => {
     const before = workersOf(service);
     for (const pid of before) process.kill(pid, 'SIGKILL');
-    await until('there are three others', () => {
-      const now = workersOf(service);
-      return now.length === 3 && !now.some((pid) => before.includes(pid));
-    });
+    await replaced(service, before);
     await responds(url);
   });
 
@@ -315,11 +308,8 @@ t.test('what prevents its start is reported once', async (t) => {
   const inUse = net.createServer().listen(0, '127.0.0.1');
   t.teardown(() => inUse.close());
   await once(inUse, 'listening');
-  await failsWith(
-    { PORT: String((inUse.address() as net.AddressInfo).port) },
-    1,
-    /port \d+ of 127\.0\.0\.1 is already in use/,
-  );
+  const { port } = inUse.address() as net.AddressInfo;
+  await failsWith({ PORT: String(port) }, 1, /port \d+ of 127\.0\.0\.1 is already in use/);
   await failsWith({ TLS_CERT: '/no/such', TLS_KEY: '/no/such' }, 1, /TLS_KEY \/no\/such cannot be read/);
   await failsWith({ WORKERS: '0' }, 78, /WORKERS must be an integer from 1 to 256, or `auto`/);
 });
