@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { createWriteStream, lstatSync, renameSync, rmSync } from 'node:fs';
+import { accessSync, constants, createWriteStream, lstatSync, renameSync, rmSync } from 'node:fs';
 import type { Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { fileOf, type Io, type Output, OutputError } from './io.js';
@@ -43,10 +43,19 @@ export async function withOutputFile<T>(
 ): Promise<T> {
   const unwritten = (error: Error) =>
     new OutputError(`${file} cannot be written: ${error.message}`, { cause: error });
+  const attempt = <R>(step: () => R): R => {
+    try {
+      return step();
+    } catch (error) {
+      throw unwritten(error as Error);
+    }
+  };
   const path = fileOf(io, file);
-  const former = lstatSync(path, { throwIfNoEntry: false });
+  const former = attempt(() => lstatSync(path, { throwIfNoEntry: false }));
   if (former?.isFile() === false)
     throw unwritten(new Error('it is no file; redirect the standard output to it'));
+  // The right to the folder is enough to replace a file.
+  if (former) attempt(() => accessSync(path, constants.W_OK));
   const part = `${path}.${randomUUID()}.part`;
   const discard = () => rmSync(part, { force: true });
   process.once('exit', discard);
@@ -55,7 +64,7 @@ export async function withOutputFile<T>(
   try {
     const result = await withErrors(out, unwritten, work);
     await withErrors(out, unwritten, () => finished(out.end(), { readable: false }));
-    renameSync(part, path);
+    attempt(() => renameSync(part, path));
     return result;
   } finally {
     process.off('exit', discard);

@@ -44,6 +44,17 @@ for (const { name, content, write } of COMMANDS) {
     t.strictSame(readdirSync(folder), ['link', 'pipe'], 'nothing is left beside');
   });
 
+  t.test(`${name} says why it cannot write a file`, async (t) => {
+    const folder = t.testdir({ protected: 'before' });
+    const file = join(folder, 'protected');
+    chmodSync(file, 0o444);
+    t.match(await write(join(folder, 'x'.repeat(300))), { code: 73, err: /written: ENAMETOOLONG/ });
+    // The superuser may write every file.
+    if (process.getuid?.() === 0) return;
+    t.match(await write(file), { code: 73, err: /written: EACCES/ });
+    t.equal(readFileSync(file, 'utf8'), 'before');
+  });
+
   t.test(`${name} refuses the name of an open file`, { skip: process.platform !== 'linux' }, async (t) => {
     const folder = t.testdir({ open: 'before' });
     const link = join(folder, 'link');
