@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
+import { ignoredVariables } from '../database-url/servers.js';
 import { RefusedError } from '../errors/exit-error.js';
 import { textOf } from '../formats/text-encoding.js';
 import { authFaults, readAuth } from './auth-settings.js';
@@ -102,9 +103,11 @@ const replaced = <T extends object>(own: T, overrides: object): T =>
     Object.fromEntries(Object.entries(overrides).filter(([name]) => Object.hasOwn(own, name))),
   );
 
-/** One line for each variable that may be misspelled. */
-export const configWarnings = (env: Env, settings: readonly FeatureSettings[]): string[] =>
-  misspelledSettings(env, settingNames(settings));
+/** One line for each variable that was removed, that may be misspelled, or that has no effect. */
+export const configWarnings = (env: Env, settings: readonly FeatureSettings[]): string[] => [
+  ...misspelledSettings(env, settingNames(settings)),
+  ...((env.DATABASE_URL?.trim() ?? '') === '' ? ignoredVariables(env) : []),
+];
 
 /** One line for each name that is not a setting. */
 export function unknownSettings(env: Env, settings: readonly FeatureSettings[]): string[] {

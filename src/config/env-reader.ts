@@ -16,18 +16,28 @@ const REPLACED: Readonly<Record<string, string>> = {
   INTROSPECTION_CLIENT_SECRET: INTROSPECTION,
 };
 
+/** Settings of the version before, which are constants now. */
+// biome-ignore format: one name a line says no more
+const REMOVED = new Set([
+  'BODY_BYTES_PER_ADDRESS', 'BULK_BYTES', 'BULK_RECORDS', 'CONNECTIONS_PER_ADDRESS', 'DB_SEARCHES', 'DB_STREAMS', 'EVENTS_STREAMS',
+  'JOB_BYTES', 'JOB_TTL', 'JOBS_MAX', 'JOBS_PER_PRINCIPAL', 'READ_MAX_AGE_MS', 'REFRESH_REUSE_SECONDS', 'RESPONSE_BYTES',
+  'SERVER_TIMING', 'VERSION_CALLS', 'WEBHOOK_CONCURRENCY', 'WEBHOOK_POLL_MS', 'WEBHOOK_RETRIES', 'WEBHOOK_TARGET_CONCURRENCY',
+  'WEBHOOK_TIMEOUT_MS',
+]);
+
 /** One line for each variable in use that another setting has replaced. */
 export const replacedSettings = (env: Env): string[] =>
   Object.entries(REPLACED)
     .filter(([name]) => isSet(env, name))
     .map(([name, setting]) => `${name} is now ${setting}`);
 
-/** One line for each variable whose name is one edit away from that of a setting. */
+/** One line for each variable that was a setting, or whose name is one edit away from that of a setting. */
 export function misspelledSettings(env: Env, names: readonly string[]): string[] {
   const known = new Set([...names, ...Object.keys(REPLACED)]);
   return Object.keys(env)
     .filter((name) => !known.has(name) && isSet(env, name))
     .flatMap((name) => {
+      if (REMOVED.has(name)) return [`${name} is no longer a setting and is ignored`];
       const nearest = names.find(
         (each) => Math.abs(each.length - name.length) <= 1 && editDistance(each, name) === 1,
       );

@@ -109,6 +109,12 @@ export function withVariables(url: string, env: Env, skipped: readonly string[] 
   return withParameters(url, added);
 }
 
+/** One line for each variable of libpq that has no effect, since the service uses its embedded database. */
+export const ignoredVariables = (env: Env): string[] =>
+  VARIABLES.filter(([variable]) => env[variable]).map(
+    ([variable]) => `${variable} is ignored: without DATABASE_URL the service uses its embedded database`,
+  );
+
 function portOf(text: string): number {
   const port = text === '' ? 5432 : /^\d{1,5}$/.test(text) ? Number(text) : 0;
   if (port < 1 || port > 65_535)

@@ -401,6 +401,17 @@ t.test('a setting that another one has replaced is a fault, whatever its value i
   });
 });
 
+t.test('a removed setting is ignored with a warning', async (t) => {
+  t.strictSame(faultsOf({ DB_STREAMS: 'x' }), []);
+  t.same(warningsOf({ DATABASE_URL: 'postgres://h/d', DB_STREAMS: 'x', JOBS_MAX: '5', PORT: '1' }), [
+    'DB_STREAMS is no longer a setting and is ignored',
+    'JOBS_MAX is no longer a setting and is ignored',
+  ]);
+  t.same(warningsOf({ PGHOST: 'h' }), [
+    'PGHOST is ignored: without DATABASE_URL the service uses its embedded database',
+  ]);
+});
+
 t.test('tests replace constants', async (t) => {
   const config = readSettings({}, { streamStallMs: 1, webhookPollMs: 2, jobsMax: 3 });
   t.match(config, { streamStallMs: 1 });
