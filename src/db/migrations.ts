@@ -6,7 +6,7 @@ import { listSql, readSql } from './sql-files.js';
 export interface Migration {
   readonly name: string;
   readonly text: string;
-  /** The SHA-256 of the file. */
+  /** The SHA-256 of the file as it was added. */
   readonly checksum: string;
 }
 
@@ -14,6 +14,17 @@ export interface Migration {
 export const BASELINE = '0200_plinth_records.sql';
 /** The migration that has distributed a database. */
 export const DISTRIBUTION = '0210_plinth_distribution.sql';
+
+/**
+ * Checksums of migrations that were corrected later, with the same effect where they were applied, and those of the first files, which
+ * other programs know. 0406 and 0410 changed tables of services in other schemas.
+ */
+export const CORRECTED: Readonly<Record<string, string>> = {
+  a0d99c6e10546162fce61fe7e649f9a5ba5c2adbfdf0d7259227119ba1af79fb:
+    'e8f326b65c0405c1561bfb35abc26c68c3e96be204b02ca918adb813e302a4ce',
+  bc823256aa50a7511a456ed9368fd297edce91b97740b9c643e4754b6676e978:
+    '23a682cd36d6169666b7350d35bdd3496bdb734d5ff594762d9de7a150dc4604',
+};
 
 const MIGRATION = /^(citus\/migrations|migrations|features\/[\w-]+\/migrations)\/(\d{4}_\w+\.sql)$/;
 
@@ -36,7 +47,8 @@ export function migrationsOn(engine: Engine): readonly Migration[] {
 function readMigrations(engine: Engine): Migration[] {
   return inOrder(listSql(), engine).map(({ folder, name }) => {
     const text = readSql(`${folder}/${name}`);
-    return { name, text, checksum: createHash('sha256').update(text).digest('hex') };
+    const checksum = createHash('sha256').update(text).digest('hex');
+    return { name, text, checksum: CORRECTED[checksum] ?? checksum };
   });
 }
 

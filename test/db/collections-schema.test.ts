@@ -33,6 +33,30 @@ t.test('the schema for collections is that of no other service', (t) => {
   t.end();
 });
 
+t.test('a service leaves the triggers of invitations of another schema as they are', async (t) => {
+  const { url, sql } = await emptyDatabase(t);
+  await sql.unsafe('create schema shop; create schema yard; create extension pg_trgm');
+  const userId = { ...text, 'x-references': 'users', 'x-on-delete': 'cascade' };
+  const inviting = { type: 'object', properties: { userId }, 'x-collection': { invite: true } };
+  const env = { AUTH: 'api-key', MAIL: 'log', PUBLIC_URL: 'https://api.example.org', MIGRATE: 'auto' };
+  const start = (schema: string, files: object) =>
+    freshService(t, { ...env, DATABASE_URL: inSchema(url, schema), COLLECTIONS: declare(t, { ...files }) });
+  const triggers = async () => {
+    const rows = await sql`
+      select tgrelid::regclass::text || ' ' || tgname as name from pg_trigger
+      where tgname in ('plinth_superseded', 'plinth_moved')`;
+    return rows.map(({ name }) => name).sort();
+  };
+  const ofShop = ['shop_collections.members plinth_moved', 'shop_collections.members plinth_superseded'];
+  await start('shop', { 'members.json': inviting });
+  t.same(await triggers(), ofShop);
+  await start('yard', { 'members.json': { ...inviting, 'x-collection': {} } });
+  t.same(await triggers(), ofShop);
+  await sql`drop trigger plinth_superseded on shop_collections.members`;
+  await start('shop', { 'members.json': inviting });
+  t.same(await triggers(), ofShop, 'one that an earlier version removed is back');
+});
+
 t.test('services in schemas of one database have collections of their own', async (t) => {
   const { url, sql } = await emptyDatabase(t);
   const folder = declare(t, {

@@ -28,6 +28,7 @@ begin
     join pg_class on pg_class.oid = tgrelid
     left join collections on collections.name = plinth_collection_of(relname)
     where tgname = 'plinth_superseded' and declaration::json -> 'x-collection' ->> 'invite' is distinct from 'true'
+      and relnamespace = quote_ident(plinth_collections_schema())::regnamespace
   loop
     execute format('drop trigger plinth_superseded on %s', attached.name);
   end loop;

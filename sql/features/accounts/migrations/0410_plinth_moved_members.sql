@@ -57,9 +57,12 @@ begin
       execute format('drop trigger plinth_moved on %s', collection);
     end if;
   end $$;
-  for attached in select tgrelid::regclass as name from pg_trigger where tgname = 'plinth_superseded' loop
+  for attached in
+    select tgrelid::regclass as name from pg_trigger join pg_class on pg_class.oid = tgrelid
+    where tgname = 'plinth_superseded' and relnamespace = quote_ident(plinth_collections_schema())::regnamespace
+  loop
     execute format(
-      'create trigger plinth_moved after update on %s referencing old table as changed new table as present
+      'create or replace trigger plinth_moved after update on %s referencing old table as changed new table as present
         for each statement execute function plinth_end_moved()', attached.name
     );
   end loop;
