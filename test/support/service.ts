@@ -110,6 +110,9 @@ class Running {
   }
 }
 
+/** Limits of requests that a process counts: the next test would find the count of the one before. */
+const LIMITS = ['AUTH_FAILURES', 'RATE_LIMIT', 'SIGN_INS_PER_ADDRESS'];
+
 /** Idle services of the file that runs, by their settings and declarations. */
 const idle = new Map<string, Running[]>();
 let fileOfIdle: Test | undefined;
@@ -125,7 +128,8 @@ export async function testService(
   options: AppOptions = {},
 ): Promise<TestService> {
   const isOwn = (env.DATABASE_URL ?? UNDECLARED) !== UNDECLARED || CITUS_URL !== '';
-  if (isOwn || Object.keys(options).length > 0) return freshService(t, env, overrides, options);
+  if (isOwn || LIMITS.some((name) => name in env) || Object.keys(options).length > 0)
+    return freshService(t, env, overrides, options);
   const key = keyOf(env, overrides);
   const found = await emptied(idle.get(key)?.pop());
   const running = found ?? (await openService(t, env, overrides, options));
