@@ -1,4 +1,5 @@
 import type { Resource } from '../../collection/resource.js';
+import type { DeclaredField } from '../../declarations/declaration.js';
 import { isObject, type Json, type JsonObject, member, setMember } from '../../json.js';
 import { isExported } from './record-identity.js';
 
@@ -12,12 +13,15 @@ export function timeAs(format: string, text: string): string {
   return format === 'date' ? day : `${day}T${time}Z`;
 }
 
-/** The fields of a collection that hold times, with their formats. */
-export const timesOf = ({ schema }: Resource): ReadonlyMap<string, string> =>
+/** The fields of a collection that hold no texts but references and times, and the formats of these. */
+export const fieldsWithoutTexts = ({ schema }: Resource): ReadonlyMap<string, string | undefined> =>
   new Map(
-    Object.entries(schema.properties as Readonly<Record<string, { format?: string }>>).flatMap(
-      ([name, { format = '' }]) => (/^date(?:-time)?$/.test(format) ? [[name, format] as const] : []),
-    ),
+    Object.entries(schema.properties as Readonly<Record<string, DeclaredField>>).flatMap(([name, field]) => {
+      const { type = [], format = '', 'x-references': to } = field;
+      const isTime = /^date(?:-time)?$/.test(format);
+      const hasTexts = type.length === 0 || [type].flat().includes('string');
+      return hasTexts && !isTime && to === undefined ? [] : [[name, isTime ? format : undefined] as const];
+    }),
   );
 
 /** Removes the members of another database's record by which it says that there is no value: the text NULL. */
@@ -28,11 +32,13 @@ export function removeNulls(value: Json): void {
     else removeNulls(each);
 }
 
-/** Writes the times of a record of another database as this service does. */
-export function adaptTimes(record: Json, times: ReadonlyMap<string, string>): void {
+/** Writes the times of a record of another database as this service does. Where no text is a value, NULL is none without --infer as well. */
+export function adapt(record: Json, fields: ReadonlyMap<string, string | undefined>): void {
   if (!isObject(record)) return;
-  for (const [name, format] of times) {
+  for (const [name, format] of fields) {
     const value = member(record, name);
-    if (typeof value === 'string') setMember(record, name, timeAs(format, value));
+    if (value === 'NULL' || value === 'null') delete record[name];
+    else if (format !== undefined && typeof value === 'string')
+      setMember(record, name, timeAs(format, value));
   }
 }

@@ -12,7 +12,7 @@ import type { Chunk } from './chunks.js';
 import { requireExact } from './csv-cell.js';
 import { type Columns, csvRecord } from './csv-record.js';
 import type { Followed } from './follow-references.js';
-import { adaptTimes, removeNulls } from './foreign-values.js';
+import { adapt, removeNulls } from './foreign-values.js';
 import { isMissing } from './import-numbers.js';
 import type { Draft, Refuse, Row } from './import-row.js';
 import { isExported, newIdentity, retainedIdentity, timeOf } from './record-identity.js';
@@ -31,14 +31,14 @@ export interface RecordRules {
   readonly retainsIds: boolean;
   /** The columns of CSV; undefined: the records are JSON. */
   readonly columns: Columns | undefined;
-  /** Whether the text NULL stands for no value. */
+  /** Whether the text NULL stands for no value in all fields. */
   readonly hasNulls?: boolean;
-  /** The fields with times that another database may have written, and their formats. */
-  readonly times?: ReadonlyMap<string, string>;
+  /** The fields without texts, in which values of another database may have another form, and the formats of times. */
+  readonly adapted?: ReadonlyMap<string, string | undefined>;
 }
 
 /** The rules by which the bytes of a record are read. */
-export type ReadRules = Pick<RecordRules, 'columns' | 'rename' | 'maxBytes' | 'hasNulls' | 'times'>;
+export type ReadRules = Pick<RecordRules, 'columns' | 'rename' | 'maxBytes' | 'hasNulls' | 'adapted'>;
 
 /** Reads the records of a chunk; `refuse` is called for each that cannot be read. */
 export async function readDrafts(chunk: Chunk, rules: RecordRules, refuse: Refuse): Promise<Draft[]> {
@@ -66,7 +66,7 @@ export async function readDrafts(chunk: Chunk, rules: RecordRules, refuse: Refus
 export function recordIn(
   { bytes: all, offset }: Chunk,
   { start, end, place, row }: ScannedRecord,
-  { columns, rename, maxBytes, hasNulls, times }: ReadRules,
+  { columns, rename, maxBytes, hasNulls, adapted }: ReadRules,
 ): Json | undefined {
   const bytes = all.subarray(start, end);
   const fault = columns && row?.fault;
@@ -83,7 +83,7 @@ export function recordIn(
   if (read === undefined) return undefined;
   const record = withNames(read, rename);
   if (hasNulls) removeNulls(record);
-  if (times) adaptTimes(record, times);
+  if (adapted) adapt(record, adapted);
   return record;
 }
 

@@ -4,7 +4,7 @@ import { turn } from '../../limits/turn.js';
 import { type Chunk, chunkBytes, chunksOf } from './chunks.js';
 import { ANY, readExportedCell, readInferredCell } from './csv-cell.js';
 import { columnsOf } from './csv-record.js';
-import { timesOf } from './foreign-values.js';
+import { fieldsWithoutTexts } from './foreign-values.js';
 import type { ImportRun } from './import-run.js';
 import { type ReadRules, type RecordRules, recordIn } from './read-rows.js';
 import type { ScannedRecord } from './scan.js';
@@ -26,7 +26,7 @@ export function rulesOf(
   const columns = header && columnsOf(header, resource, rename, 'import');
   return {
     ...{ resource, check: compileInput(resource), origin: 'import', rename, maxBytes, retainsIds, columns },
-    ...{ hasNulls, times: timesOf(resource) },
+    ...{ hasNulls, adapted: fieldsWithoutTexts(resource) },
   };
 }
 

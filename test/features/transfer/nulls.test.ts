@@ -40,3 +40,16 @@ t.test('null is stored where a request stores it, by each format of an import', 
   const { other: _, ...withoutOther } = created!;
   t.strictSame(imported, [created, created, withoutOther]);
 });
+
+t.test('the text NULL of a database is no value where texts are none, also without --infer', async (t) => {
+  const properties = { name: text, rating: { type: 'number' }, day: { ...text, format: 'date' } };
+  const { put, load, all } = await importing(t, { 'things.json': { type: 'object', properties } });
+  for (const [name, content] of [
+    ['things.csv', 'name,rating,day\nNULL,NULL,null\n'],
+    ['things.json', [{ name: 'NULL', rating: 'null', day: 'NULL' }]],
+  ] as const)
+    t.match(await load(['things', put(name, content)]), { code: 0 }, name);
+  const records = (await all('/things')) as Record<string, unknown>[];
+  t.match(records, [{ name: 'NULL' }, { name: 'NULL' }]);
+  t.notOk(records.some((record) => 'rating' in record || 'day' in record));
+});
