@@ -21,11 +21,14 @@ export function isBreachedFile(path: string): boolean {
 
 /**
  * Whether a password is in a file with a hash a line, in the order of the hashes, as haveibeenpwned-downloader writes it. A binary search
- * reads about forty parts of a file of any size.
+ * reads about forty parts of a file of any size. Rejects if the file is gone.
  */
 export async function isBreached(path: string, password: string): Promise<boolean> {
   const sought = hash('sha1', password, 'hex').toUpperCase();
-  const file = await open(path);
+  const file = await open(path).catch((cause: Error) => {
+    // The code of the error alone would mean a socket of the database.
+    throw new Error(`BREACHED_PASSWORDS cannot be read: ${cause.message}`);
+  });
   try {
     // A line begins at `low`. The line of the hash begins before `high`.
     let low = 0;

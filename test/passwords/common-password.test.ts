@@ -1,4 +1,5 @@
 import { hash, randomUUID } from 'node:crypto';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { folderOf } from '../support/folder.js';
 import { freshService, testService } from '../support/service.js';
@@ -89,6 +90,8 @@ t.test('words of the service, and passwords of breaches, are refused', async (t)
       '0 of them'.repeat(2),
     ])
       t.match(await create(password), { id: /^/ }, password);
+    rmSync(join(folder, file));
+    t.match(await create('a roof over my head'), { error: { code: 'INTERNAL_ERROR' } }, 'not the database');
   }
   const empty = folderOf(t, { 'no.txt': 'password\n' });
   await t.rejects(
