@@ -48,7 +48,6 @@ const PAGES: Readonly<Record<string, Options>> = {
     strict: false,
     env: { MIGRATE: 'auto' },
   },
-  'docs/security.md': {},
   'docs/versions.md': {
     prepare: async (url) => {
       for (const [name, price] of [
