@@ -77,7 +77,7 @@ export class IssuerUsers {
   /** The user that a subject means; undefined: it is disabled. Rejects with CredentialRejected, and 403. */
   async userOf(arrival: Arrival): Promise<string | undefined> {
     const { subject, claims } = arrival;
-    if (subject.length > MAX_SUBJECT || subject.includes('\0'))
+    if (subject === '' || subject.length > MAX_SUBJECT || subject.includes('\0'))
       throw refusal('The access token has an unusable subject.');
     const values = this.valuesOf(claims);
     const { isDisabled, userId, values: before } = await this.#linkOf(arrival, values);

@@ -120,6 +120,7 @@ const REFUSED: readonly [says: string, claims: JWTPayload, refusal: string][] = 
   ['that of a user with a password', { email: SECRET, email_verified: true }, '403 ACCOUNT_EXISTS'],
   ['that of a user without one, not verified', { email: 'open@example.org' }, '403 ACCOUNT_INCOMPLETE'],
   ['that of a user of another subject', { email: LINKED, email_verified: true }, '403 ACCOUNT_EXISTS'],
+  ['an empty subject', { sub: '', ...EVE }, '401 UNAUTHORIZED'],
   ['a subject of 1,001 characters', { sub: 'x'.repeat(1001), ...EVE }, '401 UNAUTHORIZED'],
   ['a subject with U+0000', { sub: 'a\0b', ...EVE }, '401 UNAUTHORIZED'],
 ];

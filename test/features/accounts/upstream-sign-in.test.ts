@@ -154,6 +154,7 @@ const REFUSED: readonly [says: string, claims: object, text: string, env?: Recor
   ['no address', {}, `${ENOUGH}: email is required`],
   ['an address that is none', { email: 'nothing', email_verified: true }, ENOUGH],
   ['a subject of 2,000 characters', { ...CAROL, sub: 'x'.repeat(2000) }, 'does not say who you are'],
+  ['an empty subject', { ...CAROL, sub: '' }, 'does not say who you are'],
   ['a person without a user', CAROL, 'There is no account for Carol@Example.org here', KNOWN],
 ];
 for (const [says, claims, text, env] of REFUSED)
