@@ -70,3 +70,20 @@ t.test('words are found by their index, over many records', async (t) => {
   const { json } = await service.send('GET', '/notes?search=note77&sort=relevance&limit=1');
   t.equal(json.meta.total, ROWS / 1000);
 });
+
+t.test('words are found by their index in a small table, too: each text could be long', async (t) => {
+  const service = await testService(t, { COLLECTIONS: declare(t, DECLARATION), MIGRATE: 'auto' });
+  const sql = sqlOf(t, service.databaseUrl);
+  await sql.unsafe(`insert into plains (id, version, updated_at, doc, text)
+    select lpad(to_hex(n), 32, '0')::uuid, 1, now(), '{}', 'small text ' || n from generate_series(1, 15) n;
+    analyze plains`);
+  await sql`set plan_cache_mode = force_custom_plan`;
+  const plains = service.collections.find(({ resource }) => resource.name === 'plains')!.resource;
+  for (const search of ['fire', '"fire alarm"', 'fir*', 'small -text']) {
+    const nodes = await planOf(sql, pageStatement(plains, `search=${encodeURIComponent(search)}&limit=1`));
+    t.ok(
+      nodes.some((node) => node['Index Name']?.startsWith('plains_words_')),
+      search,
+    );
+  }
+});
