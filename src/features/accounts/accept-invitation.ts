@@ -28,7 +28,9 @@ export const INVITATION: Flow = {
   use: async ({ services, request, code, values }) => {
     const caller = (await services.session?.(request.req.headers.cookie))?.subject;
     const accepted = await accept(services, code, caller, values);
-    return { reply: programReply(200, accepted), end: 'done', next: '/' };
+    const signIn = caller === undefined ? services.signInPage : undefined;
+    const next = signIn === undefined ? '/' : `${signIn}?return=/`;
+    return { reply: programReply(200, accepted), end: 'done', next };
   },
 };
 

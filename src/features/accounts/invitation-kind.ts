@@ -65,6 +65,7 @@ export function invitationKind(resources: readonly Resource[]): Kind {
     }),
     page: {
       columns: ['email', 'status', 'created_at', 'expires_at'],
+      user: 'inviter_id',
       removal: 'Revoke',
       inputs: () => ({
         language: { title: 'Language of the message' },

@@ -38,7 +38,7 @@ export function bulkBar(
   const remove = may('DELETE') && html`<button name="_bulk" value="DELETE" class="danger">Delete…</button>`;
   const form = openForm(`${site.prefix}/${resource.name}`, forms, { _back: returnPathOf(request) });
   return (table) =>
-    html`${form}${table}<div class="bulk tools"><span id="chosen">Choose ${wordsOf(resource.name)} to change them together</span> ${edit}${remove}</div></form>`;
+    html`${form}${table}<div class="bulk tools"><span id="chosen">Change chosen ${wordsOf(resource.name)} together</span> ${edit}${remove}</div></form>`;
 }
 
 /** The fields that can be the same in several records, those with a list of values first. */

@@ -44,7 +44,7 @@ export async function eventsList(names: Names, events: readonly JsonObject[]): P
         ? cut(names.titleOf(resource, data), 100)
         : `a record of ${wordsOf(collection)}`;
     const version = isObject(data) ? data._version : previous;
-    return html`<li>${actorHtml(names, actorOf(event))} ${verb} <a href="${String(subject)}">${title}</a><br>${timeHtml(String(time))}${version !== undefined && html` <span class="dim">version ${String(version)}</span>`}</li>\n`;
+    return html`<li>${actorHtml(names, actorOf(event))} ${verb} <a href="${String(subject)}${version !== undefined && `#version-${String(version)}`}">${title}</a><br>${timeHtml(String(time))}${version !== undefined && html` <span class="dim">version ${String(version)}</span>`}</li>\n`;
   });
   return html`<ul class="changes">${items}</ul>`;
 }

@@ -127,13 +127,10 @@ export const invitationLink = (
 
 /** Links to files with all records that the list selects, and to the page as it is. */
 function exportMenu(view: ListView, { total }: ListJson['meta']): Html {
-  const { parameters, path } = view;
   const many = total === undefined ? 'All' : `All ${total.toLocaleString('en')}`;
-  const page = new URLSearchParams([...parameters, ['_format', 'csv']]);
   return html`<details class="pop"><summary class="button">Export</summary><div class="links">
 <a href="${view.hrefWith({ [EXPORT]: 'csv' })}">${many} for a spreadsheet (CSV)</a>
-<a href="${view.hrefWith({ [EXPORT]: 'json' })}">${many} as JSON</a>
-<a href="${path}?${String(page)}">This page (CSV)</a></div></details>`;
+<a href="${view.hrefWith({ [EXPORT]: 'json' })}">${many} as JSON</a></div></details>`;
 }
 
 function emptyText(view: ListView, canCreate: boolean): Html {

@@ -13,7 +13,7 @@ import { tableOf } from './list-table.js';
 import type { SubmittedForm } from './submitted-form.js';
 
 /** A field of a declaration as a row of a form. */
-interface FieldRow {
+export interface FieldRow {
   /** The name in the file; empty: the field is new. */
   readonly was: string;
   /** Empty: the field is removed. */
@@ -78,10 +78,11 @@ export function rowsOf({ properties, required }: JsonObject): FieldRow[] {
 /** The rows that a form submitted. */
 export function rowsIn({ texts }: SubmittedForm): FieldRow[] {
   const at = (column: string, row: number) => texts.get(column)?.[row]?.trim() ?? '';
-  return (texts.get('name') ?? []).map((_, row) => ({
+  const rows = (texts.get('name') ?? []).map((_, row) => ({
     ...{ was: at('was', row), name: at('name', row), type: at('type', row), choices: at('choices', row) },
     flags: Object.keys(FLAGS).filter((flag) => texts.get(flag)?.includes(String(row))),
   }));
+  return rows.filter(({ was, name }) => was !== '' || name !== '');
 }
 
 /** A declaration with the fields of rows in place of its own. Keywords that no row shows stay. Throws 400. */
@@ -141,7 +142,7 @@ export function fieldTable(rows: readonly FieldRow[], collections: readonly stri
         html`<label class="flag"><input type="checkbox" name="${flag}" value="${at}"${flags.includes(flag) && html` checked`}> ${flag}</label> `,
     );
     return [
-      html`${hidden('was', was)}<input name="name" aria-label="Name of ${of}" placeholder="Name" value="${name}">`,
+      html`${hidden('was', was)}<input id="row-${at + 1}" name="name" aria-label="Name of ${of}" placeholder="Name" value="${name}">`,
       html`<select name="type" aria-label="Type of ${of}">${optionsOf(
         [...types].map((each) => [each, each] as const),
         type,

@@ -3,9 +3,9 @@ import { isDeepStrictEqual } from 'node:util';
 import { newDeclaration } from '../../declarations/declaration.js';
 import type { Problem } from '../../errors/problem.js';
 import { type Html, html, type Part } from '../../formats/html.js';
-import { isObject, type Json } from '../../json.js';
+import { isObject, type Json, type JsonObject } from '../../json.js';
 import { violationsText } from '../../schema/checked-plan.js';
-import { fieldTable, rowsIn, rowsOf, withRows } from './declaration-fields.js';
+import { type FieldRow, fieldTable, rowsIn, rowsOf, withRows } from './declaration-fields.js';
 import {
   DECLARATIONS_PATH,
   type DeclarationFile,
@@ -39,7 +39,8 @@ export const declarationPage: Page = {
     const isOther = declared === undefined && file.text !== '';
     return {
       ...headOf(own),
-      body: html`${!isOther && editor(own, fieldTable(rowsOf(declared ?? {}), namesIn(site)))}
+      tools: !file.applies && file.text !== '' && fileLink(file),
+      body: html`${applyNote(file)}${!isOther && editor(own, fieldTable(rowsOf(declared ?? {}), namesIn(site)))}
 <details${isOther && html` open`}><summary>As JSON</summary><div>${editor(own, textInput(file.text))}</div></details>`,
     };
   },
@@ -58,14 +59,15 @@ export const declarationPage: Page = {
         ? `${submitted.site.prefix}/${collection}?_done=${etag === '' ? 'created' : 'saved'}`
         : planPage(plan, stateOf(submitted));
     },
-    failed: (problem, submitted) => {
-      const { entered } = submitted;
+    failed: async (problem, submitted) => {
+      const { entered, site, request } = submitted;
       const own = stateOf(submitted);
+      const file = await readAs(site, request, DECLARATIONS_PATH, { collection: own.collection });
+      const rows = rowsIn(entered);
       const isText = entered.texts.has('_text');
-      const inputs = isText
-        ? textInput(entered.own('_text'))
-        : fieldTable(rowsIn(entered), namesIn(submitted.site));
-      return { ...headOf(own), body: html`${faultsOf(problem, own)}${editor(own, inputs)}` };
+      const inputs = isText ? textInput(entered.own('_text')) : fieldTable(rows, namesIn(site));
+      const faults = faultsOf(problem, own, objectIn(String(file?.text)), rows);
+      return { ...headOf(own), body: html`${faults}${editor(own, inputs)}` };
     },
   },
 };
@@ -106,23 +108,40 @@ function editor({ collection, etag, forms, site }: FormOf, inputs: Html, buttons
 ${inputs}<p class="tools">${buttons ?? html`<button class="main">Show the plan</button>`}</p></form>`;
 }
 
+const fileLink = ({ collection, text }: DeclarationFile): Html =>
+  html`<a class="button" download="${collection}.json" href="data:application/json;base64,${Buffer.from(text).toString('base64')}">Download ${collection}.json</a>`;
+
+const applyNote = ({ applies }: DeclarationFile): Part =>
+  !applies &&
+  html`<p class="note">This service does not apply declarations: that needs <code>plinth serve --watch</code>, MIGRATE=auto and COLLECTIONS, a folder that it can write. You can see the plan, and download the file.</p>`;
+
 const textInput = (text: string): Html =>
   html`<label class="field">The file<textarea name="_text" rows="18" spellcheck="false" class="code">\n${text}</textarea></label>\n`;
 
 const digestOf = (text: string): string => createHash('sha256').update(text).digest('base64url');
 
-/** The faults of a declaration in words. */
-function faultsOf(problem: Problem, { collection, site }: FormOf): Html {
+/** The faults of a declaration in words, with links to the rows of their fields. */
+function faultsOf(
+  problem: Problem,
+  { collection, site }: FormOf,
+  declared: JsonObject | undefined,
+  rows: readonly FieldRow[],
+): Html {
   const failures = problem.status === 412 ? undefined : failuresIn(problem);
   if (!failures)
     return html`<p class="error" role="alert">${problem.message} <a href="${declarationHref(site.prefix, collection)}" target="_blank" rel="noopener">The file as it is now</a></p>`;
-  return html`<div class="error" role="alert"><p>Nothing is changed yet:</p><ul>${failures.map(
-    ({ path, message }) =>
-      html`<li><b>${path
-        .split('/')
-        .filter((part) => part !== '' && part !== 'properties')
-        .join(', ')}</b> ${message}</li>`,
-  )}</ul></div>`;
+  const items = failures.map(({ path, message }) => {
+    const parts = path.split('/').filter((part) => part !== '' && part !== 'properties');
+    // The value of another member may be the name of a field.
+    const value = parts.reduce<Json | undefined>(
+      (each, part) => (isObject(each) ? each[part] : undefined),
+      declared,
+    );
+    const field = path.startsWith('/properties/') ? parts[0] : value;
+    const row = rows.findLastIndex(({ name, was }) => name === field || was === field) + 1;
+    return html`<li>${row > 0 && html`<a href="#row-${row}">Row ${row}</a>: `}<b>${parts.join(', ')}</b>${typeof value === 'string' && html` “${value}”`} ${message}</li>`;
+  });
+  return html`<div class="error" role="alert"><p>Nothing is changed yet:</p><ul>${items}</ul></div>`;
 }
 
 /** The steps of a declaration with their locks and losses, the records that violate it, and the button that applies it. */
@@ -130,14 +149,13 @@ function planPage(plan: DeclarationPlan, own: FormOf): PageContent {
   const { steps, applies, isRefused, text, collection } = plan;
   const drops = plan.drops.filter(({ loses }) => loses !== undefined);
   const found = plan.violations.some(({ violating }) => violating > 0);
-  const href = `data:application/json;base64,${Buffer.from(text).toString('base64')}`;
   const buttons = html`${applies && !isRefused && html`<button class="main" name="_apply" value="1">Apply</button>`}<button>Show the plan again</button>
-<a class="button" download="${collection}.json" href="${href}">Download ${collection}.json</a>`;
+${fileLink(plan)}`;
   return {
     ...headOf(own),
     title: `Plan for ${collectionLabel(collection)}`,
     body: html`${found && html`<pre class="error" role="alert">${violationsText({ ...plan, changes: [] } as never)}</pre>`}
-${!applies && html`<p class="note">This service does not apply declarations: that needs <code>plinth serve --watch</code>, MIGRATE=auto and COLLECTIONS, a folder that it can write. Download the file instead.</p>`}
+${applyNote(plan)}
 ${changesList(plan)}${steps.length === 0 ? html`<p>The tables need no change.</p>` : html`<ol class="steps">${steps.map(stepItem)}</ol>`}
 ${drops.length > 0 && html`<h2>Only by <code>plinth migrate --allow-drop</code></h2><ul class="steps">${drops.map(stepItem)}</ul>`}
 ${editor(own, html`${hidden('_planned', digestOf(text))}${textInput(text)}`, buttons)}`,

@@ -33,6 +33,7 @@ export async function errorPage(
     request.principal?.scheme === 'session' &&
     'Confirm with your second factor';
   const body = html`<p class="error">${message}</p>
+${code === 'INSUFFICIENT_SCOPE' && html`<p>Your account lacks this right: ask an administrator for it.</p>`}
 ${(signIn || stepUp) && html`<p><a class="button main" href="${signInHref(site, here)}">${signIn || stepUp}</a></p>`}
 ${isObject(details) && facts(details)}
 <p class="dim">${status} <a href="${site.prefix}/errors/${code}">${code}</a>, request ${request.id}</p>

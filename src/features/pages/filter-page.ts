@@ -4,7 +4,7 @@ import { LIST_OPERATORS, type Operator, operatorsOf } from '../../list/condition
 import { conditionName, escapeName, filterSegments, unescapeName } from '../../list/query-names.js';
 import { isRelevance } from '../../list/read-sort.js';
 import { type Column, columnsOf } from './columns.js';
-import { boxOf, hidden, optionsOf, YES_OR_NO } from './form-html.js';
+import { boxOf, decimal, hidden, optionsOf, YES_OR_NO } from './form-html.js';
 import { dayText, fieldLabel } from './labels.js';
 import type { Crumb, PageContent } from './layout.js';
 import { DAYS, dayAfter, LAST_DAY, type ListView, NAMED_DAYS } from './list-query.js';
@@ -28,7 +28,7 @@ const SIGNS: Readonly<Record<Operator, string>> = {
   any: 'has one of',
   prefix: 'begins with',
   contains: 'contains',
-  null: 'is missing:',
+  null: 'is empty:',
 };
 
 /** The page with a filter for each field by which people select, and what they selected before. `fault`: why no list can be shown. */
@@ -39,7 +39,9 @@ export async function filterPage(
   fault?: string,
 ): Promise<PageContent> {
   const controls = await Promise.all(
-    columnsOf(view.resource).map((column, index) => controlOf(view, column, `filter-${index}`, shown)),
+    columnsOf(view.resource).map(async (column, index) =>
+      orEmpty(view, column, await controlOf(view, column, `filter-${index}`, shown)),
+    ),
   );
   const present = controls.filter((each) => each !== undefined);
   const names = new Set(['page', 'sort', 'order', ...present.flatMap(({ names }) => names)]);
@@ -74,6 +76,16 @@ interface Control {
   /** The parameters that the control sets. */
   readonly names: readonly string[];
   readonly input: Html;
+}
+
+/** A control, for an optional field with a box that selects the records without a value. */
+function orEmpty({ resource, parameters }: ListView, { name, label }: Column, control?: Control) {
+  const { required, properties } = resource.schema;
+  const isOptional = name in properties && !required.includes(name);
+  if (!control || !isOptional || !operatorsOf(resource).get(name)?.includes('null')) return control;
+  const empty = conditionName(name, 'null');
+  const box = boxOf(empty, 'true', `${label} is empty`, parameters.get(empty) === 'true');
+  return { names: [...control.names, empty], input: html`${control.input}<div class="field">${box}</div>\n` };
 }
 
 async function controlOf(
@@ -118,7 +130,7 @@ async function controlOf(
 }
 
 const inputFor = (id: string, label: string, name: string, value: string, type: string): Html =>
-  html`<label for="${id}">${label}</label><input type="${type}"${type === 'number' && html` step="any"`} id="${id}" name="${name}" value="${value}">`;
+  html`<label for="${id}">${label}</label><input ${type === 'number' ? decimal() : html`type="${type}"`} id="${id}" name="${name}" value="${value}">`;
 
 /** The values of a condition: of one that is given several times, or of a list between commas. */
 const valuesOf = ({ parameters }: ListView, name: string): readonly string[] => {
@@ -194,6 +206,7 @@ function conditionText(
   const texts = given.map((value) => names.of(value) ?? value);
   const isDay = column?.kind === 'date' || column?.kind === 'time';
   if (isOperator && last === 'in' && column) return `${label}: ${texts.join(' or ')}`;
+  if (last === 'null' && texts[0] === 'true') return `${label} is empty`;
   if (isDay && last === 'gte') return `${label}: from ${dayText(values.join())}`;
   if (isDay && last === 'lt') return `${label}: to ${dayText(dayAfter(values.join(), -1))}`;
   return `${label}: ${isOperator && last !== 'eq' ? `${SIGNS[last as Operator]} ` : ''}${texts.join(', ')}`;

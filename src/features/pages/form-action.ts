@@ -65,7 +65,9 @@ export function formEndpoint(route: Route, form: PageForm, site: Site): OpenEndp
         forms.require(entered.own('_token'));
         const further = await form.before?.(submitted);
         if (further) return pageReply(200, further, submitted);
-        const next = form.next(await runFor(endpoint, form, submitted), submitted);
+        const reply = await runFor(endpoint, form, submitted);
+        site.counts.clear();
+        const next = form.next(reply, submitted);
         return typeof next === 'string' ? seeOther(next) : pageReply(200, next, submitted);
       } catch (error) {
         const isShown = error instanceof Problem && prefersPage(request.headers.accept);

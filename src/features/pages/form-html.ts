@@ -160,11 +160,8 @@ function control({ kind, schema, isRequired }: FormField, text: string, attribut
       return select(fixedValues(schema) as readonly string[], text, html`${attributes}${required}`);
     case 'flag':
       return select(Object.keys(YES_OR_NO), text, html`${attributes}${required}`, YES_OR_NO);
-    case 'number': {
-      const { type, minimum, maximum } = schema;
-      const step = [type].flat().includes('integer') ? '1' : 'any';
-      return html`<input type="number" step="${step}" ${attributes}${required}${limit('min', minimum)}${limit('max', maximum)} value="${text}">`;
-    }
+    case 'number':
+      return html`<input ${decimal(schema.minimum)} ${attributes}${required} value="${text}">`;
     case 'moment':
       return html`<input type="datetime-local" step="any" ${attributes}${required} value="${text}">`;
     case 'secret':
@@ -178,6 +175,10 @@ function control({ kind, schema, isRequired }: FormField, text: string, attribut
       return textInput(schema, text, html`${attributes}${required}`);
   }
 }
+
+/** The attributes of an input for a number. In type number browsers read "12,50" as 1250; some decimal keyboards have no minus. */
+export const decimal = (minimum = -1): Html =>
+  html`type="text" autocomplete="off"${minimum >= 0 && html` inputmode="decimal"`}`;
 
 const INPUT_TYPES: Readonly<Record<string, string>> = { email: 'email', date: 'date', uri: 'url' };
 

@@ -15,6 +15,8 @@ export interface FormModel {
   /** The segment of its path, and the word for one of them. */
   readonly name: string;
   readonly singular: string;
+  /** The verb for a deletion, if it is another one. */
+  readonly removal?: string | undefined;
   /** The collection of the records; absent: the service stores them in another way. */
   readonly resource?: Resource;
   /** The fields of a form by which a caller creates one. A nested path names its parent. */

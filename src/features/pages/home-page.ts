@@ -9,7 +9,7 @@ import { readListAs } from './inner-read.js';
 import { collectionLabel, wordsOf } from './labels.js';
 import { type PageContent, SEARCH_EVERYTHING } from './layout.js';
 import { linksTo } from './list-table.js';
-import { byGroup, countOf } from './navigation.js';
+import { byGroup, countOf, listedFor } from './navigation.js';
 import { newestEvents } from './newest-events.js';
 import type { Page, PageOptions } from './pages.js';
 import { collectionsFor, mayWrite } from './site.js';
@@ -25,7 +25,7 @@ export const homePage: Page = {
     const text = shown.request.query.parameters.get(SEARCH_EVERYTHING)?.trim() ?? '';
     if (text !== '') return searchPage(text, shown);
     const { site, request, json, names } = shown;
-    const listed = collectionsFor(site, request.principal);
+    const listed = listedFor(site, request);
     const programs = Object.entries(json.links as Record<string, string>).filter(
       ([name]) => PROGRAMS[name] !== undefined,
     );

@@ -107,6 +107,7 @@ const DONE: Readonly<Record<string, string>> = {
   created: 'Created.',
   saved: 'Saved.',
   deleted: 'Deleted.',
+  revoked: 'Revoked.',
   sent: 'The delivery is due now.',
 };
 

@@ -45,9 +45,11 @@ export function listQueryOf({ parameters: given }: Query): string {
     else if (name.startsWith(NAMED_DAYS) && Object.hasOwn(DAYS, value)) {
       const first = name.slice(NAMED_DAYS.length);
       const [from, end] = DAYS[value]!(new Date().toISOString().slice(0, 10));
-      if (from === null) result.delete(first);
-      else result.set(first, from);
-      result.set(first.replace(/gte\]$/, 'lt]'), end);
+      const until = first.replace(/gte\]$/, 'lt]');
+      // Given days apply as well: the list has the days of both.
+      const [given = '', last = end] = [first, until].map((each) => result.get(each) ?? undefined);
+      if (from !== null) result.set(first, from > given ? from : given);
+      result.set(until, end < last ? end : last);
     }
   // Each chosen column is a value of its own.
   const fields = result.getAll('fields');

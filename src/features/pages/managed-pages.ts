@@ -51,7 +51,7 @@ export function managedPages(
 
 function onePage(
   { path, canChange }: Kind,
-  { user, links = {}, buttons = {}, removal }: KindPage,
+  { user, links = {}, buttons = {} }: KindPage,
   model: FormModel,
   shown: PageOptions,
 ): Promise<PageContent> {
@@ -60,7 +60,6 @@ function onePage(
   return recordContent(model, shown, {
     mayEdit: canChange === true && may('PATCH'),
     mayDelete: may('DELETE'),
-    verb: removal,
     content: async () => {
       const subject = user === undefined ? null : String(json[user]);
       await readActors(names, [subject]);
@@ -85,7 +84,7 @@ function onePage(
 
 function modelOf(kind: Kind, page: KindPage, resources: readonly Resource[]): FormModel {
   const { path, singular, secret } = kind;
-  const { columns, inputs, user = '' } = page;
+  const { columns, inputs, user = '', removal } = page;
   const owner = resources.find((resource) => resource.owner);
   const schema = kind.input(resources.map(({ name }) => name));
   const added = Object.entries(inputs(knownScopes(resources))).map(([name, keywords]) => [
@@ -99,7 +98,7 @@ function modelOf(kind: Kind, page: KindPage, resources: readonly Resource[]): Fo
   const properties = { ...schema.properties, ...Object.fromEntries(added) } as Record<string, object>;
   const rules = { schema: { ...schema, properties }, omitted: [] };
   return {
-    ...{ name: path.slice(1), singular },
+    ...{ name: path.slice(1), singular, removal },
     creation: () => rules,
     change: rules,
     titleOf: (record) => String(record[columns[0]!]),

@@ -1,3 +1,4 @@
+import { STRANGER } from '../../auth/principal.js';
 import type { Resource } from '../../collection/resource.js';
 import type { ScopedCollection } from '../../feature.js';
 import { type Html, html } from '../../formats/html.js';
@@ -42,7 +43,7 @@ const isCounted = (resource: Resource, { principal }: Pick<Caller, 'principal'>)
 
 /** The collections by their groups, and the pages about the service, as far as the caller may use them. `reads`: with numbers. */
 export async function navigation(site: Site, request: Caller & ShownRequest, reads: boolean): Promise<Html> {
-  const known = collectionsFor(site, request.principal);
+  const known = listedFor(site, request);
   const totals = await Promise.all(
     known.map(({ resource }) => (reads ? countOf(site, request, resource) : undefined)),
   );
@@ -55,6 +56,12 @@ export async function navigation(site: Site, request: Caller & ShownRequest, rea
   if (service.length > 0) groups.push(['Service', service]);
   return html`<nav class="side" id="menu" aria-label="Collections">${groups.map(([group, items]) => html`<h2>${group}</h2><ul>${items}</ul>`)}</nav>`;
 }
+
+/** The collections whose lists a caller may open by its scopes. A stranger may sign in. */
+export const listedFor = (site: Site, request: ShownRequest): readonly ScopedCollection[] =>
+  collectionsFor(site, request.principal).filter(
+    ({ resource }) => request.principal === STRANGER || isOpen(site, `/${resource.name}`, request),
+  );
 
 /** Collections by their groups. */
 export function byGroup(

@@ -26,12 +26,13 @@ export function creationAction(model: FormModel): PageForm {
 
 /** The forms that change and delete a record. */
 export function changeAction(model: FormModel): PageForm {
-  const { name, change, changesIn } = model;
+  const { name, change, changesIn, removal = 'Delete' } = model;
   return {
     bodyOf: async (submitted) =>
       submitted.method === 'PATCH' ? changesIn(submitted, formFields(change)) : undefined,
     next: (_reply, { method, request, site }) =>
-      site.prefix + (method === 'DELETE' ? `/${name}?_done=deleted` : `${request.path}?_done=saved`),
+      site.prefix +
+      (method === 'DELETE' ? `/${name}?_done=${removal.toLowerCase()}d` : `${request.path}?_done=saved`),
     failed: (problem, submitted) => {
       const current = currentIn(problem);
       if (current) return conflictPage(model, current, submitted);

@@ -22,6 +22,7 @@ import type { FormModel } from './form-model.js';
 import { wordsOf } from './labels.js';
 import type { PageContent, PageContext } from './layout.js';
 import type { Names } from './names.js';
+import { isOpen } from './navigation.js';
 import type { PageOptions } from './pages.js';
 import { offersFor } from './reference-input.js';
 import { digestsIn } from './submitted-form.js';
@@ -104,14 +105,17 @@ export async function newRecordPage(model: FormModel, shown: PageContext): Promi
     if (given !== undefined && field.to !== undefined) await names.read(field.to, [given]);
     texts.set(field.name, fieldTexts(field, given ?? field.schema.default, names));
   }
-  return formPage(model, shown, { fields, texts });
+  const setsOwn = model.resource?.owner && isOpen(shown.site, '/forgotten-password', request);
+  const notice =
+    setsOwn &&
+    html`<p class="hint">Without a password, the person chooses one by “Forgotten password?” at the sign-in.</p>`;
+  return formPage(model, shown, { fields, texts, notice });
 }
 
 /** The parts of the page of a record that differ. */
 interface RecordParts {
   readonly mayEdit: boolean;
   readonly mayDelete: boolean;
-  readonly verb?: string | undefined;
   /** The further effects of a deletion. */
   readonly effects?: () => Promise<Part>;
   readonly content: () => Promise<Pick<PageContent, 'tools' | 'body'>>;
@@ -121,10 +125,10 @@ interface RecordParts {
 export async function recordContent(
   model: FormModel,
   shown: PageOptions,
-  { mayEdit, mayDelete, verb = 'Delete', effects, content }: RecordParts,
+  { mayEdit, mayDelete, effects, content }: RecordParts,
 ): Promise<PageContent> {
   const { site, request, json, forms, names } = shown;
-  const { singular, change } = model;
+  const { singular, change, removal: verb = 'Delete' } = model;
   const given = request.query.parameters;
   const href = site.prefix + request.path;
   const title = model.titleOf(json, names);

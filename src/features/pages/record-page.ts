@@ -173,11 +173,10 @@ async function history(resource: Resource, { site, request, names }: PageOptions
     names.readFor(resource, values as readonly JsonObject[]),
   ]);
   const isComplete = changes.at(-1)?.version === 1;
-  const item = ({ cursor, type, time, version, actor, changes: changed }: (typeof changes)[number]): Html => {
+  const item = ({ type, time, version, actor, changes: changed }: (typeof changes)[number]): Html => {
     const verb = type.slice(type.lastIndexOf('.') + 1);
     const list = verb === 'updated' && changed?.map((each) => changeHtml(each, columns, names));
-    const event = cursor && html`<a href="${site.prefix}/events?after=${cursor}&limit=1">${verb}</a>`;
-    return html`<li>${actorHtml(names, actor)} ${event || verb} ${timeHtml(time)} <span class="dim">version ${version}</span>${list}</li>\n`;
+    return html`<li id="version-${version}">${actorHtml(names, actor)} ${verb} ${timeHtml(time)} <span class="dim">version ${version}</span>${list}</li>\n`;
   };
   return html`<h2>Changes</h2>
 ${changes.length > 0 && html`<ul class="changes">${changes.map(item)}</ul>`}

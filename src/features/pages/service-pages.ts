@@ -43,6 +43,7 @@ export function thingsPage(path: string, queryOf: QueryOf, things: Things): Page
     query: ({ parameters }) => {
       const given = new URLSearchParams(parameters);
       if (given.get(name) === '') given.delete(name);
+      given.delete('_done');
       return String(given);
     },
     content: async (shown) => {

@@ -484,6 +484,7 @@ for (const javaScriptEnabled of [true, false])
       if (at === 0) await check(owner, 'the form');
       await owner.getByRole('button', { name: 'Create invitation' }).click();
       await owner.getByText('Created.').waitFor();
+      t.match(await owner.locator('main').innerText(), /Inviter id\s+You/);
       if (at === 0) await check(owner, 'an invitation');
     }
     const codeTo = async (email: string) =>
@@ -500,6 +501,9 @@ for (const javaScriptEnabled of [true, false])
     await zoe.keyboard.press('Enter');
     await zoe.getByRole('status').waitFor();
     await check(zoe, 'an accepted invitation');
+    await zoe.getByRole('link', { name: 'Sign in' }).click();
+    await signIn(zoe, 'zoe@example.org');
+    await zoe.waitForURL(`${issuer}/`);
     const bob = await open();
     await bob.goto(`/accept-invitation?code=${await codeTo('bob@example.org')}`);
     await bob.getByRole('button', { name: 'Accept' }).click();

@@ -43,8 +43,11 @@ t.test('an administrator creates and revokes keys', async (t) => {
   t.notMatch(page.text, key!);
   t.match(
     (await visitor.submit(t, await visitor.get(`${path}?_delete`), 'Revoke this key')).headers.location,
-    '/keys?_done=deleted',
+    '/keys?_done=revoked',
   );
+  const left = await visitor.text('/keys?_done=revoked');
+  t.match(left, 'Revoked.');
+  t.notMatch(left, '>first<');
   t.equal((await read()).status, 401);
 });
 

@@ -46,6 +46,11 @@ t.test('pages in a browser', { skip: noBrowser }, async (t) => {
     await page.locator('#new-title').focus();
     await page.keyboard.press('Enter');
     await page.getByText('Created.').waitFor();
+    t.equal(
+      await page.locator('#menu a[href="/tasks"] small').innerText(),
+      '1',
+      'the menu counts the record',
+    );
     await page.getByRole('link', { name: 'Edit', exact: true }).focus();
     await page.keyboard.press('Enter');
     await page.locator('#edit-title').focus();
@@ -83,8 +88,11 @@ t.test('pages in a browser', { skip: noBrowser }, async (t) => {
     await page.locator('#new-title').fill('x');
     await page.locator('#new-state').selectOption('open');
     await page.locator('#new-place').fill('{');
+    await page.locator('#new-effort').pressSequentially('12,50');
     await page.getByRole('button', { name: 'Create' }).click();
     await page.getByRole('alert').waitFor();
+    t.equal(await page.locator('#new-effort').inputValue(), '12,50', 'no other number');
+    t.match(await page.locator('#new-effort-error').innerText(), 'must be of type number');
     await checkPage(t, page, 'failures', VIEWS);
   });
 

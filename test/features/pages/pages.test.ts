@@ -45,7 +45,7 @@ t.test('every link of every page works, from the first page on', async (t) => {
   const pages = new Set<string>();
   for (let path = open.shift(); path !== undefined && seen.size < 300; path = open.shift()) {
     const { pathname, search } = new URL(path, service.url);
-    if (seen.has(pathname + search)) continue;
+    if (path.startsWith('data:') || seen.has(pathname + search)) continue;
     seen.add(pathname + search);
     const response = await visitor.get(pathname + search);
     t.equal(response.status, 200, path);
@@ -127,11 +127,10 @@ t.test('a record shows its references, its referring records and its history', a
   const referring = `/tasks?filter%5BitemId%5D=${item.id}`;
   t.ok(linksOf(page.text).includes(referring));
   t.match(await visitor.text(referring), `/tasks/${task.id}`);
-  t.match(page.text, />updated<\/a>[\s\S]*version 2[\s\S]*>created<\/a>[\s\S]*version 1/);
-  const event = linksOf(page.text).find((href) => href.startsWith('/events?after='));
+  t.match(page.text, /<li id="version-2">[^<]* updated[\s\S]*<li id="version-1">[^<]* created/);
   // Events are final when all transactions of the server that had begun before them have ended, other tests' too.
   await until('its events are listed', async () =>
-    (await visitor.text(event!)).includes(`/items/${item.id}`),
+    linksOf(await visitor.text('/events')).includes(`/items/${item.id}#version-2`),
   );
 });
 

@@ -204,6 +204,9 @@ t.test('a filter includes its last day, and a fault stays in its form', async (t
   });
   for (const field of ['dueOn', 'reportedAt'])
     t.same(await titles(range(field)), ['2026-12-01', '2026-12-02'], field);
+  const given = { 'filter[dueOn][gte]': '2026-12-01', '_days filter[dueOn][gte]': 'before today' };
+  const both = await visitor.text(`/issues?${new URLSearchParams(given)}`);
+  t.match(both, /Due on: from 1 Dec 2026[\s\S]*Due on: to /, 'the days of both');
   const faulty = await visitor.get('/issues?filter[priority][gte]=many&filter[dueOn][gte]=2026-12-01');
   t.equal(faulty.status, 400);
   t.match(faulty.text, /role="alert">[\s\S]*name="filter\[dueOn\]\[gte\]" value="2026-12-01"/);
@@ -250,6 +253,7 @@ t.test('a filter offers several values, also of flags, and one where a value has
   for (const [name, lit, place] of [
     ['a', true, 'attic'],
     ['b', false, 'hall, left'],
+    ['c', undefined, 'attic'],
   ] as const)
     await service.send('POST', '/lamps', { body: { name, lit, place } });
   const visitor = new PageVisitor(service);
@@ -263,6 +267,8 @@ t.test('a filter offers several values, also of flags, and one where a value has
   t.same(await found('filter[lit][in]=true&filter[lit][in]=false'), ['a', 'b']);
   t.same(await found('filter[lit][in]=false'), ['b']);
   t.same(await found('filter[place]=hall%2C+left'), ['b']);
+  t.match(form, '<input type="checkbox" name="filter[lit][null]" value="true"> Lit is empty');
+  t.same(await found('filter[lit][null]=true'), ['c']);
 });
 
 t.test('a name is not denied where it cannot be looked up', async (t) => {

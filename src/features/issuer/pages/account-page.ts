@@ -124,12 +124,12 @@ function changeForms(csrf: string, hasPassword: boolean): Html {
 ${hidden('csrf', csrf)}
 <label for="email">New address</label>
 <input id="email" name="email" type="email" autocomplete="email" required maxlength="254">
-${current('address-password')}<button name="action" value="change-address">Send the messages</button>
+${current('address-password')}<button name="action" value="change-address">Send messages to change the address</button>
 </form>
 <h2>Delete the account</h2>
 <form method="post">
 ${hidden('csrf', csrf)}
-${current('removal-password')}<button class="danger" name="action" value="delete-account">Send the message</button>
+${current('removal-password')}<button class="danger" name="action" value="delete-account">Send a message to delete the account</button>
 </form>
 `;
 }
