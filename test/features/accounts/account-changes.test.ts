@@ -34,6 +34,11 @@ async function start(t: Test) {
   return { ...server, mail, visitor, page, messagesTo, linkTo, confirm, requested, changed, emailOf };
 }
 
+t.test('the buttons of the account say what their messages are for', async (t) => {
+  const { page } = await start(t);
+  t.match(page.text, />Send messages to change the address<[\s\S]*>Send a message to delete the account</);
+});
+
 t.test('another address is confirmed by both', async (t) => {
   for (const order of [
     ['ann@example.org', NEXT],
