@@ -243,10 +243,9 @@ with looked_at as materialized (
     order by seq desc limit $5
   ) as known
 )
-select is_last, first, seq, seq <= floor as is_expired, time, version, type, owner, actor, former::text as former,
+select is_last, first, seq, time, version, type, owner, actor, former::text as former,
   case when bytes <= $6::bigint then data end as data, case when bytes <= $6::bigint then previous end as previous,
   bytes <= $6::bigint as is_whole
 from part
-cross join events_floor
 left join measured on true
 order by seq desc;

@@ -62,18 +62,17 @@ export function history(scoped: ScopedCollection, getting: Action, feed: Feed): 
         self: after === null ? self : `${self}&after=${encodeURIComponent(after)}`,
         next: last === undefined ? null : `${self}&after=${encodeURIComponent(feed.cursorOf(last - 1))}`,
       };
-      const shown = data.map(({ cursor: _, ...change }) => change);
-      return { ...secretReply(200, { data: shown, meta: { limit }, links }), isRead: true };
+      return { ...secretReply(200, { data, meta: { limit }, links }), isRead: true };
     },
   };
 }
 
-/** The newest changes of a record that the caller may read, each with the cursor before its event; undefined: it may not read the events. */
+/** The newest changes of a record that the caller may read; undefined: it may not read the events. */
 export async function newestChanges(
   scoped: ScopedCollection,
   request: Request,
   feed: Feed,
-): Promise<readonly (Change & { readonly cursor: string | undefined })[] | undefined> {
+): Promise<readonly Change[] | undefined> {
   try {
     filterOf(request.principal, `${scoped.resource.name}.*`, feed.resources);
   } catch (error) {
@@ -105,8 +104,7 @@ async function readChanges(
   const data = rows.flatMap((row, at) => {
     const state = states ? states[at] : WHOLE;
     if (!state?.before && !state?.after) return [];
-    const cursor = row.is_expired === true ? undefined : feed.cursorOf(events[at]!.seq - 1);
-    const change = { cursor, ...changeOf(row, hidden, state) };
+    const change = changeOf(row, hidden, state);
     return [states && !isShown ? { ...change, actor: null } : change];
   });
   const { first, is_last: isLast } = found[0]!;
