@@ -176,17 +176,6 @@ t.test('a segment changes when it has half of the bytes', async (t) => {
   t.equal((await segmentsOf(sql)).current, 2);
 });
 
-t.test('the history of a record ends with what has expired', async (t) => {
-  const { service, sql } = await setup(t);
-  const [path] = await create(service, 1);
-  for (let n = 0; n < 3; n++) await service.send('PATCH', path!, { body: { n } });
-  await maintain(service, { ...SMALL, eventsMax: 2 });
-  t.same((await segmentsOf(sql)).stored, [4, 0, 0], 'expired events are still stored');
-  const { text } = await service.send('GET', path!, { headers: { accept: 'text/html' } });
-  const events = [...text.matchAll(/\/events\?[^"]*after=/g)];
-  t.equal(events.length, 2);
-});
-
 t.test('expired events remain for a minute, for dumps that have begun', async (t) => {
   const { service, sql } = await setup(t);
   await create(service, 4);
