@@ -119,7 +119,7 @@ let fileOfIdle: Test | undefined;
 
 /**
  * A service in this process on a port and a database of its own; `env` as on the command line. Tests of a file that need the
- * same settings use one service, one after the other, and each finds an empty database.
+ * same settings use one service, one after the other, and each finds an empty database. Such a service counts no failures of credentials.
  */
 export async function testService(
   t: Test,
@@ -132,7 +132,7 @@ export async function testService(
     return freshService(t, env, overrides, options);
   const key = keyOf(env, overrides);
   const found = await emptied(idle.get(key)?.pop());
-  const running = found ?? (await openService(t, env, overrides, options));
+  const running = found ?? (await openService(t, { AUTH_FAILURES: '0', ...env }, overrides, options));
   if (!found) await running.reset.note();
   stopIdleAfterFile();
   // The test of the file itself ends when all others have ended.
