@@ -17,13 +17,11 @@ export const DISTRIBUTION = '0210_plinth_distribution.sql';
 
 /**
  * Checksums of migrations that were corrected later, with the same effect where they were applied, and those of the first files, which
- * other programs know. 0406 and 0410 changed tables of services in other schemas.
+ * other programs know. 0406 changed tables of services in other schemas.
  */
 export const CORRECTED: Readonly<Record<string, string>> = {
   a0d99c6e10546162fce61fe7e649f9a5ba5c2adbfdf0d7259227119ba1af79fb:
     'e8f326b65c0405c1561bfb35abc26c68c3e96be204b02ca918adb813e302a4ce',
-  bc823256aa50a7511a456ed9368fd297edce91b97740b9c643e4754b6676e978:
-    '23a682cd36d6169666b7350d35bdd3496bdb734d5ff594762d9de7a150dc4604',
 };
 
 const MIGRATION = /^(citus\/migrations|migrations|features\/[\w-]+\/migrations)\/(\d{4}_\w+\.sql)$/;

@@ -1,7 +1,35 @@
 -- An invitation ends also when a record of the invited user gets another team or another user: a person who was moved does not return.
+-- The tables have columns such as `collection` and `target`, but none with a dollar sign in its name.
+create or replace function plinth_end_superseded() returns trigger language plpgsql as $$
+declare
+  collection$ constant text := plinth_collection_of(tg_table_name);
+  invited$ text[];
+begin
+  select array_agg(users.id::text) into invited$
+  from plinth_invitations
+  join plinth_users as users using (email)
+  where outcome is null and collection$ = any (collections);
+  if invited$ is null then
+    return null;
+  end if;
+  update plinth_invitations as invitation set outcome = 'withdrawn'
+  from plinth_users as users, (
+    select member.value as user_id, changed.doc
+    from changed cross join lateral jsonb_each_text(changed.doc::jsonb) as member
+    where member.value = any (invited$)
+  ) as removed
+  where outcome is null and users.email = invitation.email and users.id::text = removed.user_id
+    and exists (
+      select from unnest(targets) as target
+      where split_part(target, ' ', 1) = collection$
+        and not exists (select from unnest((string_to_array(target, ' '))[2:]) as id where strpos(removed.doc, id) = 0)
+    );
+  return null;
+end $$;
+
 create function plinth_end_moved() returns trigger language plpgsql as $$
 declare
-  collection constant text := plinth_collection_of(tg_table_name);
+  collection$ constant text := plinth_collection_of(tg_table_name);
 begin
   -- Most changes leave all ids of a record.
   if not exists (
@@ -13,22 +41,22 @@ begin
   end if;
   update plinth_invitations as invitation set outcome = 'withdrawn'
   from plinth_users as users
-  where outcome is null and users.email = invitation.email and collection = any (collections)
+  where outcome is null and users.email = invitation.email and collection$ = any (collections)
     and exists (
       select from changed join present using (id)
-      cross join unnest(targets) as target
-      where split_part(target, ' ', 1) = collection
+      cross join unnest(invitation.targets) as target$
+      where split_part(target$, ' ', 1) = collection$
         and not exists (
-          select from unnest((string_to_array(target, ' '))[2:] || users.id::text) as named where strpos(changed.doc, named) = 0
+          select from unnest((string_to_array(target$, ' '))[2:] || users.id::text) as named where strpos(changed.doc, named) = 0
         )
         and exists (
-          select from unnest((string_to_array(target, ' '))[2:] || users.id::text) as named where strpos(present.doc, named) = 0
+          select from unnest((string_to_array(target$, ' '))[2:] || users.id::text) as named where strpos(present.doc, named) = 0
         )
     );
   return null;
 end $$;
 
--- Citus has no triggers of records.
+-- Citus has no triggers of records. A collection gets each of the two triggers that it lacks.
 do $do$
 declare
   attached record;
@@ -40,22 +68,23 @@ begin
     collection regclass, owner name default null, history boolean default false, invite boolean default false
   ) returns void language plpgsql as $$
   declare
-    is_inviting constant boolean := exists (select from pg_trigger where tgrelid = collection and tgname = 'plinth_superseded');
+    attached name;
   begin
     perform plinth_attach_events(collection, owner, history);
-    if invite and not is_inviting then
+    if invite then
       execute format(
-        'create trigger plinth_superseded after delete on %s referencing old table as changed
+        'create or replace trigger plinth_superseded after delete on %s referencing old table as changed
           for each statement execute function plinth_end_superseded()', collection
       );
       execute format(
-        'create trigger plinth_moved after update on %s referencing old table as changed new table as present
+        'create or replace trigger plinth_moved after update on %s referencing old table as changed new table as present
           for each statement execute function plinth_end_moved()', collection
       );
-    elsif is_inviting and not invite then
-      execute format('drop trigger plinth_superseded on %s', collection);
-      execute format('drop trigger plinth_moved on %s', collection);
+      return;
     end if;
+    for attached in select tgname from pg_trigger where tgrelid = collection and tgname in ('plinth_superseded', 'plinth_moved') loop
+      execute format('drop trigger %I on %s', attached, collection);
+    end loop;
   end $$;
   for attached in
     select tgrelid::regclass as name from pg_trigger join pg_class on pg_class.oid = tgrelid
@@ -80,7 +109,7 @@ create or replace function plinth_log_change(changed uuid, name text, address te
     and id <= (select id from plinth_account_log where user_id = changed order by id desc offset 50 limit 1);
 $$;
 
--- A code or a sign-in that was stored while the user was being disabled is valid for nobody, and ends when the user is enabled again.
+-- A code or a sign-in that was stored while the user was being disabled gives no access, and ends when the user is enabled again.
 create function plinth_end_of_enabled() returns trigger language plpgsql as $$
 begin
   delete from plinth_mail_codes where user_id = old.user_id;
