@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../src/json.js';
 import { declare } from '../support/collections.js';
+import { whenEventsAreFinal } from '../support/final-events.js';
 import { testService } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 import { words } from '../support/words.js';
@@ -176,7 +177,9 @@ t.test('an encoded filter is one, and a name that only begins like it is none', 
 });
 
 t.test('a list of names may be repeated with or without brackets', async (t) => {
-  const { send, author } = await library(t, { PAGES: 'on' });
+  const service = await library(t, { PAGES: 'on' });
+  await whenEventsAreFinal(service);
+  const { send, author } = service;
   for (const version of ['1', '2']) {
     const headers = { 'api-version': version };
     for (const [bracketed, plain] of [

@@ -5,6 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+/** Features have migrations of their own. */
+const MIGRATIONS = ':(glob)sql/**/migrations/*.sql';
 const PARTS = ['src', 'sql', 'collections', 'schema', 'package.json'];
 
 const git = (...args: string[]): string =>
@@ -18,7 +20,7 @@ const git = (...args: string[]): string =>
 export function previousCommit(): string | undefined {
   let added = '';
   try {
-    for (let path = 'sql/migrations'; ; ) {
+    for (let path = MIGRATIONS; ; ) {
       added = git('log', '-1', '--diff-filter=A', '--format=%H', ...(added ? [`${added}^`] : []), '--', path);
       const commit = git('rev-parse', '--verify', '--quiet', `${added}^`);
       const changed = git(
@@ -28,7 +30,7 @@ export function previousCommit(): string | undefined {
         '--diff-filter=MD',
         commit,
         '--',
-        'sql/migrations',
+        MIGRATIONS,
       );
       [path = ''] = changed.split('\n').filter((name) => basename(name) >= '02');
       if (path === '') return commit;
@@ -40,8 +42,7 @@ export function previousCommit(): string | undefined {
 
 /** The migrations that this version has and a commit has not. */
 export function migrationsSince(commit: string): string[] {
-  const there = new Set(git('ls-tree', '--name-only', commit, 'sql/migrations/').split('\n'));
-  return readdirSync(join(ROOT, 'sql/migrations')).filter((name) => !there.has(`sql/migrations/${name}`));
+  return git('diff', '--name-only', '--no-renames', '--diff-filter=A', commit, '--', MIGRATIONS).split('\n');
 }
 
 /** Builds a commit in a folder, with the packages that are installed here. Gives the file that runs its service. */
