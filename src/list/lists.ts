@@ -121,7 +121,7 @@ function openStatements(db: Db, resource: Resource) {
     const { text } = page;
     const readAll = (pages: readonly ListStatement[]) => readCallersPages(db, text, pages);
     // While two statements are in flight, the pages that arrive wait for the next one.
-    const known = ofText.get(text) ?? createBatcher({ ...PAGES, max: 16, sharing: share('page') }, readAll);
+    const known = ofText.get(text) ?? createBatcher({ ...PAGES, max: 32, sharing: share('page') }, readAll);
     ofText.set(text, known);
     return known(page);
   };
