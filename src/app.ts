@@ -142,7 +142,7 @@ function running(parts: Parts, state: AppState, { routes }: ApiRoutes, server: S
     /** Empty if it is mounted. */
     url: server.listening ? urlOf(server, config.host) : '',
     db: database.db,
-    collections: collections.map(({ whole }) => whole),
+    collections,
     routes,
     /** The open features, by their names. */
     features,

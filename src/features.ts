@@ -30,6 +30,11 @@ export const FEATURES: readonly FeatureEntry[] = [
   },
   { name: 'transfer', isOnlyCommands: true, load: () => import('./features/transfer/feature.js') },
   {
+    name: 'access',
+    isFor: (resources) => resources.some(({ hasRules }) => hasRules),
+    load: () => import('./features/access/feature.js'),
+  },
+  {
     name: 'jobs',
     settings: JOB_SETTINGS,
     uses: ['transfer'],

@@ -3,12 +3,13 @@ import { permit } from '../auth/principal.js';
 import type { Run } from '../db/db.js';
 import { unsupportedMediaType } from '../errors/input-errors.js';
 import { uriTooLong } from '../errors/request-errors.js';
-import { requireSameVersion, splitVersion } from '../http/api-version.js';
+import { requireSameVersion } from '../http/api-version.js';
 import { JSON_TYPE } from '../http/media-types.js';
 import { acceptedQuery, NO_QUERY, Query } from '../http/query-parameters.js';
 import type { Body, Request } from '../http/request.js';
 import { MAX_TARGET, negotiateType, type OpenEndpoint, type Router, selectAction } from '../http/router.js';
 import type { Json } from '../json.js';
+import { splitVersion } from '../versions/supported.js';
 
 /** An operation that the caller may send. Without an action it is OPTIONS. */
 export interface OperationStep {

@@ -2,7 +2,6 @@ import { BATCH_PATH, batch } from '../actions/batch.js';
 import type { Resource } from '../collection/resource.js';
 import type { Config } from '../config/config.js';
 import type { Router } from '../http/router.js';
-import { ACCESS, type AccessServices } from './access-endpoints.js';
 import { json } from './doc.js';
 import { ERRORS, type ErrorServices, HOME, type HomeServices } from './document-endpoints.js';
 import { at, type Endpoint, scopesOf } from './endpoint.js';
@@ -24,7 +23,6 @@ import { ACCOUNTS } from './user-accounts.js';
 /** The services that endpoints of the core run with. */
 export interface Services
   extends Api,
-    AccessServices,
     ErrorServices,
     HealthServices,
     KeyServices,
@@ -58,7 +56,6 @@ export function coreEndpoints(
     ...(auth.includes('bearer')
       ? [metadata([...new Set([...scopesOf(first), 'events:read', 'admin'])])]
       : []),
-    ...(resources.some(({ hasRules }) => hasRules) ? [ACCESS] : []),
     ...HEALTH,
     ...(metricsPort === undefined ? [METRICS] : []),
     ...(hasKeys ? KEYS : []),

@@ -130,6 +130,8 @@ export interface Openable {
   readonly name: string;
   /** The settings of the feature; absent: the feature has none. */
   readonly settings?: FeatureSettings;
+  /** Whether a service with these collections has the feature; absent: each has it. */
+  isFor?(resources: readonly Resource[]): boolean;
   /** No service opens the feature, which consists of commands or of a way to run them. */
   readonly isOnlyCommands?: true;
   load(): Promise<{ readonly default: Loaded }>;
@@ -161,9 +163,12 @@ export interface Loaded<Services = unknown> {
 export const settingsOf = (features: readonly Openable[]): readonly FeatureSettings[] =>
   features.flatMap(({ settings }) => settings ?? []);
 
-/** Whether a service with these settings has the feature. */
-export const isOn = ({ settings, isOnlyCommands }: Openable, config: Config): boolean =>
-  !isOnlyCommands && (settings?.isOn(config) ?? true);
+/** Whether a service with these settings and collections has the feature. */
+export const isOn = (
+  { settings, isOnlyCommands, isFor }: Openable,
+  config: Config,
+  resources: readonly Resource[] = [],
+): boolean => !isOnlyCommands && (settings?.isOn(config) ?? true) && (isFor?.(resources) ?? true);
 
 /** The open features of a service by their names, in the order of the list. */
 export type OpenFeatures = ReadonlyMap<string, OpenFeature>;
@@ -207,8 +212,9 @@ export async function openFeatures(
   closers: (() => unknown)[],
 ): Promise<OpenFeatures> {
   const open = new Map<string, OpenFeature>();
+  const resources = core.collections.map(({ resource }) => resource);
   for (const entry of features) {
-    if (!isOn(entry, core.config)) continue;
+    if (!isOn(entry, core.config, resources)) continue;
     const feature = await (await entry.load()).default.open?.(core);
     if (!feature) continue;
     open.set(entry.name, feature);
@@ -227,7 +233,7 @@ export async function describeApi(
   config: Config,
   resources: readonly Resource[],
 ): Promise<ApiDescription> {
-  const on = features.filter((each) => isOn(each, config));
+  const on = features.filter((each) => isOn(each, config, resources));
   const loaded = await Promise.all(on.map(async ({ name, load }) => ({ name, ...(await load()).default })));
   const added: Endpoint[] = [];
   const errorTypes: ProblemType[] = [...CORE_TYPES];

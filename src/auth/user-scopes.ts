@@ -1,6 +1,6 @@
 import type { AuthConfig } from '../config/auth-settings.js';
 import { AUTH_SQL } from '../db/core-statements.js';
-import type { Db } from '../db/db.js';
+import type { Db, Run } from '../db/db.js';
 import { ACCOUNT_DELETION, type CollectionScopes, includes, scopesOf } from './principal.js';
 
 /** The scopes of a user: those of its own account, and those that an operator granted. */
@@ -17,6 +17,10 @@ export function withOneFactor(config: AuthConfig, scopes: Iterable<string>) {
   const withheld = all.filter((scope) => needsSecondFactor(config, scope));
   return { scopes: new Set(all.filter((scope) => !withheld.includes(scope))), withheld };
 }
+
+/** The scopes of a user; `id` undefined: of a caller without an account here. */
+export const storedScopes = async (run: Run, id: string | undefined): Promise<ReadonlySet<string>> =>
+  userScopes(id === undefined ? '' : (await run(AUTH_SQL.scopes_of_user, [id]))[0]?.scopes);
 
 /** Sets what a user may do beyond `self`, and allow to clients. */
 export async function setUserScopes(

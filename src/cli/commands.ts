@@ -9,7 +9,7 @@ import { SERVICE_COMMANDS } from './table/service-commands.js';
 type Table = Readonly<Record<string, RunnableCommand>>;
 
 const { serve, migrate, collections } = SERVICE_COMMANDS;
-const { keys, users, access } = ACCESS_COMMANDS;
+const { keys, users } = ACCESS_COMMANDS;
 
 type Run = RunnableCommand['run'];
 
@@ -34,7 +34,6 @@ const CORE: Table = {
   ),
   keys: kindCommand(KEY, keys, async () => (await import('../api/key-endpoints.js')).STORED_KEYS),
   users: own(users, 'access', async () => (await import('./users-command.js')).usersCommand),
-  access: own(access, 'access', async () => (await import('./access-command.js')).accessCommand),
 };
 
 /** All commands, those of features included. */

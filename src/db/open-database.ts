@@ -94,6 +94,9 @@ export async function collectionsSchema(run: Run): Promise<string> {
   return String(row!.name);
 }
 
+/** The URL of another database of a server: of a parameter that a URL has twice, the last value counts. */
+export const otherDatabase = (url: string, name: string): string => withParameters(url, [`dbname=${name}`]);
+
 /** A URL for each server, of which none need be the primary. Throws DatabaseUrlError. */
 export function eachServer(url: string): { readonly name: string; readonly url: string }[] {
   return serversOf(url).servers.map(({ name, host, port }) => ({

@@ -1,30 +1,16 @@
 import type { IncomingMessage } from 'node:http';
 import { otherVersion, unsupportedVersion, versionMismatch } from '../errors/request-errors.js';
 import { pathOf } from '../telemetry/request-path.js';
-import { DEFAULT_VERSION, type Retirement, VERSIONS, type Version } from '../versions/supported.js';
-
-/** A path without its version. */
-export interface Versioned {
-  readonly path: string;
-  readonly pathVersion: Version | undefined;
-}
-
-const MOUNTS = '/api/v';
-
-/** Removes the version from a path: /api/v1/users and /users are one resource. No path begins with another version. */
-export function splitVersion(path: string): Versioned {
-  if (!path.startsWith(MOUNTS)) return { path, pathVersion: undefined };
-  const pathVersion = VERSIONS.find(({ mount }) => path.startsWith(mount) && path[mount.length] === '/');
-  return { path: pathVersion ? path.slice(pathVersion.mount.length) : path, pathVersion };
-}
+import {
+  type Retirement,
+  splitVersion,
+  VERSIONS,
+  type Version,
+  versionNamed,
+  versionOf,
+} from '../versions/supported.js';
 
 type Field = string | string[] | undefined;
-
-/** The version of a request: that of its path, or of its API-Version field; the default for one that is not supported. */
-export function versionOf(pathVersion: Version | undefined, field: Field): Version {
-  if (pathVersion || field === undefined) return pathVersion ?? DEFAULT_VERSION;
-  return named(field) ?? DEFAULT_VERSION;
-}
 
 /** The version of a request that has not been examined. */
 export function probableVersion({ url, headers }: IncomingMessage): Version {
@@ -33,20 +19,15 @@ export function probableVersion({ url, headers }: IncomingMessage): Version {
 
 /** Throws 400 for an API-Version field that names an unsupported version, or not the version of the path. */
 export function requireVersion(field: NonNullable<Field>, pathVersion: Version | undefined): void {
-  if (pathVersion && named(field) !== pathVersion)
+  if (pathVersion && versionNamed(field) !== pathVersion)
     throw versionMismatch(pathVersion.number, String(field).trim());
-  if (!named(field)) throw unsupportedVersion(VERSIONS.map(({ number }) => number));
-}
-
-function named(field: string | string[]): Version | undefined {
-  const given = String(field).trim();
-  return VERSIONS.find(({ number }) => number === given);
+  if (!versionNamed(field)) throw unsupportedVersion(VERSIONS.map(({ number }) => number));
 }
 
 /** Throws 400 if an operation names another version than the request that contains it, in API-Version or in its path. */
 export function requireSameVersion(version: Version, field: Field, pathVersion: Version | undefined): void {
   if (field !== undefined) requireVersion(field, pathVersion);
-  const given = pathVersion ?? (field === undefined ? version : named(field)!);
+  const given = pathVersion ?? (field === undefined ? version : versionNamed(field)!);
   if (given !== version) throw otherVersion(version.number, given.number);
 }
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { NOBODY, permit } from '../auth/principal.js';
 import { Problem } from '../errors/problem.js';
 import { expectationFailed, versionSunset } from '../errors/request-errors.js';
-import { isSunset, requireVersion, retirementFields, splitVersion, versionOf } from '../http/api-version.js';
+import { isSunset, requireVersion, retirementFields } from '../http/api-version.js';
 import { addFields, requestId } from '../http/common-headers.js';
 import { HTML_TYPE } from '../http/media-types.js';
 import { acceptedQuery, NO_QUERY } from '../http/query-parameters.js';
@@ -13,7 +13,7 @@ import type { Run } from '../transport/admission-control.js';
 import { BodyStream } from '../transport/body-stream.js';
 import { type BodyForm, bodyForm, decodeBody, parseBody } from '../transport/request-body.js';
 import { ALL_METHODS, readTarget } from '../transport/request-target.js';
-import { DEFAULT_VERSION, type Version } from '../versions/supported.js';
+import { DEFAULT_VERSION, splitVersion, type Version, versionOf } from '../versions/supported.js';
 import {
   countRequest,
   finishCounted,

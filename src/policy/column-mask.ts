@@ -11,16 +11,7 @@ import { isObject, type Json, type JsonObject, member, unescapeToken } from '../
 import { type Access, type Condition, hidesFields, isOfColumns } from '../list/condition.js';
 import type { Source } from '../list/record-source.js';
 import { writeOnlyNames } from '../validation/validation.js';
-import { type Grant, grantsIn, type Policy } from './policy.js';
-
-/** Some fields of a record; undefined: all. */
-export type Fields = ReadonlySet<string> | undefined;
-
-/** The fields of any of some grants. */
-export function grantFields(grants: readonly Pick<Grant, 'fields'>[]): Fields {
-  if (grants.some(({ fields }) => fields === undefined)) return undefined;
-  return new Set(grants.flatMap(({ fields = [] }) => fields));
-}
+import { type Fields, grantFields, grantsIn, type Policy } from './policy.js';
 
 /** The fields of any of the grants that `mask` has. */
 export const fieldsIn = (policy: Policy, mask: number): Fields => grantFields(grantsIn(policy, mask));

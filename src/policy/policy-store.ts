@@ -12,6 +12,7 @@ import { padForImmediateWrite } from '../db/pool/prepared.js';
 import { perRun } from '../db/shared-run.js';
 import { arrayLiteral } from '../db/statements.js';
 import type { JsonObject } from '../json.js';
+import type { SymbolValues } from '../list/condition.js';
 import { sharing } from '../telemetry/instruments.js';
 import { changedNames } from './column-mask.js';
 import { bitsOf, grantsIn, type Policy } from './policy.js';
@@ -91,6 +92,11 @@ export class PolicyStore {
   ): Promise<Held | undefined> {
     const pair = { id, caller: callerIn(this.policy, principal), isWritten };
     return this.#read(run)?.(pair) ?? this.#held(run, [pair]).then(([found]) => found);
+  }
+
+  /** The values of a caller for the symbols of the policy. */
+  symbolValues(principal: Principal): SymbolValues {
+    return callerIn(this.policy, principal).values;
   }
 
   async #held(run: Run, pairs: readonly Pair[]): Promise<(Held | undefined)[]> {

@@ -194,6 +194,15 @@ export const bitsOf = (grants: readonly Grant[]): number =>
 export const grantsIn = ({ grants }: Policy, mask: number): readonly Grant[] =>
   grants.filter(({ place }) => (mask & (1 << place)) !== 0);
 
+/** Some fields of a record; undefined: all. */
+export type Fields = ReadonlySet<string> | undefined;
+
+/** The fields of any of some grants. */
+export function grantFields(grants: readonly Pick<Grant, 'fields'>[]): Fields {
+  if (grants.some(({ fields }) => fields === undefined)) return undefined;
+  return new Set(grants.flatMap(({ fields = [] }) => fields));
+}
+
 /** Whether the values of a caller change with the time. */
 export const dependsOnTime = ({ symbols }: Policy): boolean => symbols.some(({ kind }) => kind === 'now');
 

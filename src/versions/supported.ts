@@ -49,6 +49,27 @@ export const VERSIONS: readonly Version[] = [V1, V2];
 /** The version of requests that name none. */
 export const DEFAULT_VERSION = V1;
 
+const MOUNTS = '/api/v';
+
+/** Removes the version from a path: /api/v1/users and /users are one resource. No path begins with another version. */
+export function splitVersion(path: string): { path: string; pathVersion: Version | undefined } {
+  if (!path.startsWith(MOUNTS)) return { path, pathVersion: undefined };
+  const pathVersion = VERSIONS.find(({ mount }) => path.startsWith(mount) && path[mount.length] === '/');
+  return { path: pathVersion ? path.slice(pathVersion.mount.length) : path, pathVersion };
+}
+
+/** The version of a request: that of its path, or of its API-Version field; the default for one that is not supported. */
+export function versionOf(pathVersion: Version | undefined, field: string | string[] | undefined): Version {
+  if (pathVersion || field === undefined) return pathVersion ?? DEFAULT_VERSION;
+  return versionNamed(field) ?? DEFAULT_VERSION;
+}
+
+/** The supported version that a field API-Version names; undefined: there is none. */
+export function versionNamed(field: string | string[]): Version | undefined {
+  const given = String(field).trim();
+  return VERSIONS.find(({ number }) => number === given);
+}
+
 /**
  * The prefix of the paths of links in a version. `publicPrefix` is PUBLIC_PREFIX: where the root addresses are for clients,
  * or the mount of version 1. The mounts of all versions are beside each other.

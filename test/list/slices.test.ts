@@ -87,7 +87,7 @@ t.test('a slice whose documents are too large for a text has the ids', NOT_ON_CI
   const ids: string[] = [];
   for (let rank = 0; rank < COUNT; rank++)
     ids.unshift((await send('POST', '/notes', { body: { rank, text: 'x'.repeat(100_000) } })).json.id);
-  const whole = collections.find(({ resource }) => resource.name === 'notes')!;
+  const { whole } = collections.find(({ resource }) => resource.name === 'notes')!;
   const slice = (end: number) => whole.slice({ selection: EVERYTHING, order: [BY_RANK], start: 0, end });
   const large = await slice(COUNT);
   t.same([large.documents, large.ids, large.total], [undefined, ids, COUNT]);

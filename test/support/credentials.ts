@@ -20,7 +20,7 @@ export async function makeUser(
   email: string,
   more: JsonObject = { password: PASSWORD },
 ): Promise<{ readonly id: string; readonly email: string }> {
-  const users = collections.find(({ resource }) => resource.hasPasswords)!;
+  const users = collections.find(({ resource }) => resource.hasPasswords)!.whole;
   const { id } = await users.create(users.check({ email, name: 'Ann', ...more }));
   return { id, email };
 }

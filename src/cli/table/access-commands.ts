@@ -1,7 +1,6 @@
 import { KEY } from '../../api/key-kind.js';
 import { type CommandTable, formsOf, JSON_OPTION } from '../command.js';
 
-const SCOPES = 'SCOPES';
 const SCOPE_LIST = 'SCOPE[,SCOPE]...';
 const PASSWORD = {
   'password-stdin': { text: 'read the password from the standard input, as it does without a terminal' },
@@ -80,32 +79,5 @@ export const ACCESS_COMMANDS = {
     ],
     exits: [1, 69, 78],
     failure: 'there is no such user, or the values are not valid',
-  },
-  access: {
-    summary: 'explains which access rules apply to a request, or tests them',
-    forms: {
-      explain: {
-        text: 'says which grants hold for a request, and why others do not',
-        operands: 'METHOD PATH',
-        options: {
-          as: { value: 'USER', required: true, text: 'the email or the id of the user, or another subject' },
-          scopes: { value: SCOPES, text: 'the scopes of the caller; by default those of the user' },
-          ...JSON_OPTION,
-        },
-      },
-      test: {
-        text: 'runs the cases in ./access.test.json, or in FILE (docs/access.md), on a new database that is dropped afterwards',
-        operands: '[FILE]',
-        options: JSON_OPTION,
-      },
-    },
-    text: 'Uses the server of DATABASE_URL, or else the one of DATA_DIR, and changes none of its records.',
-    examples: [
-      'plinth access explain --as ann@example.org POST /issues',
-      'plinth access explain --as reports --scopes issues:read GET /issues/019a7c5e-0000-7000-8000-000000000001',
-      'plinth access test',
-    ],
-    exits: [1, 69, 78],
-    failure: 'the request is not permitted, the collection has no rules, or a case has another outcome',
   },
 } as const satisfies CommandTable;

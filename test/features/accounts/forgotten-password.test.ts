@@ -102,7 +102,7 @@ const ENDS: Readonly<Record<string, (world: Awaited<ReturnType<typeof start>>) =
 };
 
 const replaced = ({ service, id }: Awaited<ReturnType<typeof start>>, change: JsonObject) => {
-  const users = service.collections.find(({ resource }) => resource.hasPasswords)!;
+  const users = service.collections.find(({ resource }) => resource.hasPasswords)!.whole;
   return users.replace(id, users.check({ email: ANN, name: 'Ann', ...change }), NO_PRECONDITIONS);
 };
 

@@ -160,7 +160,7 @@ t.test('with known, an unknown subject is refused', async (t) => {
 t.test('a user that was deleted is made again by the next token, as another', async (t) => {
   const { tokenOf, userOf, service } = await start(t);
   const id = await userOf(await tokenOf('ann', ann));
-  const users = service.collections.find(({ resource }) => resource.hasPasswords)!;
+  const users = service.collections.find(({ resource }) => resource.hasPasswords)!.whole;
   await users.remove(id, NO_PRECONDITIONS);
   t.not(await userOf(await tokenOf('ann', { ...ann, jti: 'later' })), id);
 });
@@ -170,7 +170,7 @@ t.test('the access of a deleted and of a disabled user ends when its token is ex
   const { tokenOf, send, userOf, service } = await start(t);
   const tokens = [await tokenOf('ann', ann), await tokenOf('bob', bob)];
   const [id, other] = [await userOf(tokens[0]!), await userOf(tokens[1]!)];
-  const users = service.collections.find(({ resource }) => resource.hasPasswords)!;
+  const users = service.collections.find(({ resource }) => resource.hasPasswords)!.whole;
   await users.remove(id, NO_PRECONDITIONS);
   await service.db.run('insert into plinth_disabled_users (user_id) values ($1::uuid)', [other]);
   mock.timers.enable({ apis: ['Date'], now: Date.now() + USER_AGE_MS });

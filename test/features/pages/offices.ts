@@ -29,7 +29,7 @@ async function office(t: Test, env: Record<string, string>, scopes: readonly str
     ...env,
   });
   const { service } = server;
-  const users = service.collections.find(({ resource }) => resource.hasPasswords)!;
+  const users = service.collections.find(({ resource }) => resource.hasPasswords)!.whole;
   const add = async (email: string, name: string, given: readonly string[]) => {
     const { id } = await users.create(users.check({ email, name, password: PASSWORD }));
     await setUserScopes(service.db, id, given);

@@ -1,11 +1,11 @@
-import { type Principal, STRANGER, scopesOf } from '../auth/principal.js';
-import { userScopes } from '../auth/user-scopes.js';
-import { formFaults } from '../declarations/check-declarations.js';
-import type { DeclarationFault } from '../declarations/declaration.js';
-import { parsedFile } from '../declarations/read-declarations.js';
-import { escapeToken, type Json, type JsonObject } from '../json.js';
-import { nextIdentity } from '../uuid.js';
-import { InputError, type Io, inputText } from './io.js';
+import { type Principal, STRANGER, scopesOf } from '../../auth/principal.js';
+import { userScopes } from '../../auth/user-scopes.js';
+import { InputError, type Io, inputText } from '../../cli/io.js';
+import { formFaults } from '../../declarations/check-declarations.js';
+import type { DeclarationFault } from '../../declarations/declaration.js';
+import { parsedFile } from '../../declarations/read-declarations.js';
+import { escapeToken, type Json, type JsonObject } from '../../json.js';
+import { nextIdentity } from '../../uuid.js';
 
 /** The name of a record in a text, which stands for its id. */
 const NAMED = /\{([A-Za-z][\w-]{0,63})\}/g;

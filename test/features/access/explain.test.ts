@@ -1,10 +1,10 @@
-import { setUserScopes } from '../../src/auth/user-scopes.js';
-import { declaredService, valuesOf } from '../support/callers.js';
-import { declare } from '../support/collections.js';
-import { plinth } from '../support/command.js';
-import t from '../support/test.js';
-import { openTracker } from './open-tracker.js';
-import { TEAM_TRACKER } from './team-tracker.js';
+import { setUserScopes } from '../../../src/auth/user-scopes.js';
+import { openTracker } from '../../access/open-tracker.js';
+import { TEAM_TRACKER } from '../../access/team-tracker.js';
+import { declaredService, valuesOf } from '../../support/callers.js';
+import { declare } from '../../support/collections.js';
+import { plinth } from '../../support/command.js';
+import t from '../../support/test.js';
 
 t.test('an operator sees which grants hold for a caller, and why others do not', async (t) => {
   const { service, operator, made, user } = await openTracker(t);

@@ -1,13 +1,19 @@
-import type { Principal } from '../auth/principal.js';
-import type { Run } from '../db/db.js';
-import type { Json } from '../json.js';
-import { filterOfBody } from '../list/body-values.js';
-import type { Condition } from '../list/condition.js';
-import { readFilter } from '../list/read-filter.js';
-import { grantFields } from './column-mask.js';
-import { appliesTo, type Grant, holdsScope, VERBS, type Verb } from './policy.js';
-import { callerIn } from './row-filter.js';
-import type { ScopedCollection } from './scoped-collection.js';
+import { type Principal, scopesOf } from '../../auth/principal.js';
+import { storedScopes } from '../../auth/user-scopes.js';
+import type { Db, Run } from '../../db/db.js';
+import { invalidQuery } from '../../errors/input-errors.js';
+import type { ScopedCollection } from '../../feature.js';
+import type { Json } from '../../json.js';
+import { type Comparison, type Condition, comparedColumn } from '../../list/condition.js';
+import { appliesTo, type Grant, grantFields, holdsScope, VERBS, type Verb } from '../../policy/policy.js';
+import { parseUuid } from '../../uuid.js';
+import { splitVersion } from '../../versions/supported.js';
+
+/** The services that the explanation of access rules runs with. */
+export interface AccessServices {
+  readonly db: Db;
+  readonly collections: readonly ScopedCollection[];
+}
 
 /** Whether a grant permits something, and why it does not. */
 export interface ExplainedGrant {
@@ -29,6 +35,35 @@ export interface Explanation {
   /** The fields that the grants show or set; null: all. */
   readonly fields: readonly string[] | null;
   readonly grants: readonly ExplainedGrant[];
+}
+
+/**
+ * The explanation of a path for a caller as the operator names it. Without scopes, a user has its own. Throws 400 for a path that leads to
+ * no record and no collection.
+ */
+export async function explanationOf(
+  { db, collections }: AccessServices,
+  path: string,
+  { subject, scopes }: { readonly subject: string; readonly scopes: string | undefined },
+  run = db.run,
+) {
+  const [, name = '', id, ...rest] = splitVersion(path.split('?', 1)[0]!).path.split('/');
+  const scoped = collections.find(({ resource }) => resource.name === name);
+  const record = id === undefined || id === '' ? undefined : parseUuid(id);
+  if (!scoped || rest.length > 0 || (id && record === undefined))
+    throw invalidQuery(
+      'path',
+      `must be the path of a record or of a collection, such as /${name || 'issues'}/<id>`,
+    );
+  const user = parseUuid(subject);
+  const principal: Principal = {
+    subject: user ?? subject,
+    scopes: scopes === undefined ? await storedScopes(run, user) : scopesOf(scopes),
+    scheme: 'session',
+    expiresAt: undefined,
+  };
+  const access = await explain(scoped, record, principal, run === db.run ? undefined : run);
+  return { collection: name, id: record ?? null, access };
 }
 
 /**
@@ -61,7 +96,7 @@ export async function explain(
 }
 
 async function explainGrant(
-  { resource, policy, whole }: ScopedCollection,
+  { resource, store, whole }: ScopedCollection,
   grant: Grant,
   verb: Verb,
   id: string | undefined,
@@ -80,11 +115,12 @@ async function explainGrant(
   }
   if (grant.conditions.length === 0) return { ...pointer, holds: true, reason: null, failed: [] };
   if (id === undefined) return { ...pointer, holds: null, reason: null, failed: [] };
-  const only = readFilter(filterOfBody({ id }), { resource });
-  const { values: symbolValues } = callerIn(policy, principal);
+  const column = comparedColumn(resource, 'id')!;
+  const only: Comparison = { kind: 'comparison', field: 'id', column, operator: 'eq', values: [id] };
+  const symbolValues = store.symbolValues(principal);
   const failed: Json[] = [];
   for (const [at, condition] of grant.conditions.entries()) {
-    const ids = await whole.ids({ conditions: [...only, condition], symbolValues, search: [] }, 1, run);
+    const ids = await whole.ids({ conditions: [only, condition], symbolValues, search: [] }, 1, run);
     if (ids.length === 0) failed.push(declared(grant, at, condition));
   }
   const holds = failed.length === 0;

@@ -1,15 +1,15 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import postgres from 'postgres';
-import type { JsonObject } from '../../src/json.js';
-import { declare } from '../support/collections.js';
-import { plinth } from '../support/command.js';
-import { withAccess } from '../support/declared.js';
-import { dataFolder } from '../support/process.js';
-import { testDatabase } from '../support/service.js';
-import t, { type Test } from '../support/test.js';
-import { notInDefault } from '../support/thorough.js';
-import { TEAM_TRACKER } from './team-tracker.js';
+import type { JsonObject } from '../../../src/json.js';
+import { TEAM_TRACKER } from '../../access/team-tracker.js';
+import { declare } from '../../support/collections.js';
+import { plinth } from '../../support/command.js';
+import { withAccess } from '../../support/declared.js';
+import { dataFolder } from '../../support/process.js';
+import { testDatabase } from '../../support/service.js';
+import t, { type Test } from '../../support/test.js';
+import { notInDefault } from '../../support/thorough.js';
 
 const RECORDS: JsonObject = {
   users: {

@@ -1,49 +1,45 @@
 import { isDeepStrictEqual } from 'node:util';
-import { gathered } from '../actions/large-page.js';
-import { pathOf, stepOf } from '../actions/operation-step.js';
-import { explanationOf } from '../api/access-endpoints.js';
-import { openCollections } from '../api/record-actions.js';
-import { openParts } from '../app/app-parts.js';
-import { embeddedOf } from '../app/open-features.js';
-import { routesOf } from '../app/routes.js';
-import { STRANGER } from '../auth/principal.js';
-import { MAX_PAGE_BYTES } from '../collection/document.js';
-import type { Config } from '../config/config.js';
-import { POSTGRESQL } from '../database-url/engine.js';
-import { withParameters } from '../database-url/servers.js';
-import { databaseErrorOf, knownProblem } from '../db/database-errors.js';
-import type { Db, Run } from '../db/db.js';
-import { openServer } from '../db/open-database.js';
-import { withSchemaConnection } from '../db/schema-connection.js';
-import { unauthorized } from '../errors/caller-errors.js';
-import { type ExitCode, ExitError } from '../errors/exit-error.js';
-import { pageTooLarge } from '../errors/input-errors.js';
-import { splitVersion, versionOf } from '../http/api-version.js';
-import { Query } from '../http/query-parameters.js';
-import { type Router, selectAction } from '../http/router.js';
-import { isObject, type Json, unescapeToken } from '../json.js';
-import { type Explanation, explain } from '../policy/explain.js';
-import type { Verb } from '../policy/policy.js';
-import type { ScopedCollection } from '../policy/scoped-collection.js';
-import { createLog } from '../telemetry/log.js';
-import { parseUuid } from '../uuid.js';
-import { OWNED } from '../validation/validation.js';
+import { gathered } from '../../actions/large-page.js';
+import { pathOf, stepOf } from '../../actions/operation-step.js';
+import { openCollections } from '../../api/record-actions.js';
+import { embeddedOf } from '../../app/open-features.js';
+import { startApp } from '../../app.js';
+import { STRANGER } from '../../auth/principal.js';
+import { parse, subcommandOf } from '../../cli/arguments.js';
+import { configOf, InputError, type Io, UsageError } from '../../cli/io.js';
+import { print } from '../../cli/output.js';
+import { endOf, idOf, logOf, withOpen, withResources } from '../../cli/with-database.js';
+import { MAX_PAGE_BYTES } from '../../collection/document.js';
+import type { Config } from '../../config/config.js';
+import { withBulkConnection } from '../../db/bulk-connection.js';
+import { databaseErrorOf, knownProblem } from '../../db/database-errors.js';
+import type { Db, Run } from '../../db/db.js';
+import { openServer, otherDatabase } from '../../db/open-database.js';
+import { unauthorized } from '../../errors/caller-errors.js';
+import { type ExitCode, ExitError } from '../../errors/exit-error.js';
+import { pageTooLarge } from '../../errors/input-errors.js';
+import type { ScopedCollection } from '../../feature.js';
+import { Query } from '../../http/query-parameters.js';
+import { createRouter, type Router, selectAction } from '../../http/router.js';
+import { isObject, type Json, unescapeToken } from '../../json.js';
+import type { Verb } from '../../policy/policy.js';
+import { createLog } from '../../telemetry/log.js';
+import { parseUuid } from '../../uuid.js';
+import { OWNED } from '../../validation/validation.js';
+import { splitVersion, versionOf } from '../../versions/supported.js';
 import { type AccessCase, type Outcome, readCases } from './access-cases.js';
-import { parse, subcommandOf } from './arguments.js';
-import { configOf, InputError, type Io, UsageError } from './io.js';
-import { print } from './output.js';
-import { ACCESS_COMMANDS } from './table/access-commands.js';
-import { endOf, idOf, logOf, withOpen, withResources } from './with-database.js';
+import { COMMANDS } from './commands.js';
+import { type Explanation, explain, explanationOf } from './explain.js';
 
 /** Explains access rules, or tests them. Throws UsageError and ExitError. */
 export async function accessCommand(args: string[], io: Io): Promise<ExitCode> {
-  const { verb, rest } = subcommandOf(ACCESS_COMMANDS, 'access', args);
+  const { verb, rest } = subcommandOf(COMMANDS, 'access', args);
   return verb === 'test' ? testRules(rest, io) : explainRequest(rest, io);
 }
 
 /** Explains which access rules apply to a request of a user. */
 async function explainRequest(args: string[], io: Io): Promise<ExitCode> {
-  const { values, positionals } = parse(ACCESS_COMMANDS, 'access', 'explain', args);
+  const { values, positionals } = parse(COMMANDS, 'access', 'explain', args);
   const [method, path] = positionals as [string, string];
   const wanted = VERBS[method];
   if (wanted === undefined)
@@ -62,14 +58,14 @@ async function explainRequest(args: string[], io: Io): Promise<ExitCode> {
 
 /** Runs the cases of a file against the declarations. Resolves to 1 if one has another outcome. Throws UsageError and ExitError. */
 async function testRules(args: string[], io: Io): Promise<ExitCode> {
-  const { values, positionals } = parse(ACCESS_COMMANDS, 'access', 'test', args);
+  const { values, positionals } = parse(COMMANDS, 'access', 'test', args);
   const [file = 'access.test.json'] = positionals;
   const config = configOf(io);
   const given = readCases(io, file);
   const open = () => openServer(config, logOf(io, config), true, embeddedOf(io.features));
   return withOpen(io, open, async ({ url }) => {
-    const failed = await withTemporaryDatabase(url, config.dbTimeoutMs, (temporary) =>
-      failuresOf(isolated(config, temporary), given, file),
+    const failed = await withTemporaryDatabase(url, (temporary) =>
+      failuresOf(isolated(io, temporary), given, file),
     );
     const passed = given.cases.length - failed.length;
     const text = failed.map(failureText).join('');
@@ -79,19 +75,22 @@ async function testRules(args: string[], io: Io): Promise<ExitCode> {
 }
 
 /** The settings of a service that has nothing in common with others but the declarations. The new database is not distributed. */
-const isolated = (config: Config, databaseUrl: string): Config => ({
-  ...config,
-  ...{ databaseUrl, databaseEngine: POSTGRESQL, migrate: 'auto', dataChanges: undefined },
-  ...{ auth: [], events: false, metricsPort: undefined, rateLimitStore: 'memory' },
-});
+const isolated = (io: Io, url: string): Config =>
+  configOf({
+    ...io,
+    env: {
+      ...{ COLLECTIONS: io.env.COLLECTIONS, DATABASE_URL: url, MIGRATE: 'auto' },
+      ...{ AUTH: 'none', EVENTS: 'off' },
+    },
+    features: [],
+  });
 
 /** Runs the cases in a service without a listener, and returns those with another outcome, with the rules that led to it. */
 async function failuresOf(config: Config, given: ReturnType<typeof readCases>, file: string) {
-  const closers: (() => unknown)[] = [];
+  const service = await startApp(config, createLog('silent'), [], { isMounted: true });
+  const { collections, db, routes } = service;
+  const router = createRouter(routes);
   try {
-    const parts = await openParts(config, createLog('silent'), [], {}, closers);
-    const { router } = routesOf(parts, async () => undefined as never, []);
-    const { collections, database } = parts;
     for (const { pointer, collection, id, body } of given.records) {
       const found = collections.find(({ resource }) => resource.name === collection);
       const place = `${file}#${pointer}`;
@@ -107,7 +106,7 @@ async function failuresOf(config: Config, given: ReturnType<typeof readCases>, f
     const names = new Map([...given.ids].map(([name, id]) => [id, name]));
     const failures = [];
     for (const each of given.cases) {
-      const actual = named(await outcomeOf(database.db, router, each), names);
+      const actual = named(await outcomeOf(db, router, each), names);
       const expected = named(each.expected, names);
       if (isDeepStrictEqual({ ...actual, ...expected }, actual)) continue;
       const both = expected.ids && actual.ids ? [...expected.ids, ...actual.ids] : [];
@@ -117,7 +116,7 @@ async function failuresOf(config: Config, given: ReturnType<typeof readCases>, f
     }
     return failures;
   } finally {
-    for (const close of closers.reverse()) await close();
+    await service.stop();
   }
 }
 
@@ -222,22 +221,17 @@ const REFUSED =
   'the test needs a role with CREATEDB and a server without another run; the embedded PostgreSQL, without DATABASE_URL, has both';
 
 /** Runs work on a new, empty database of a server, and drops it, as one that a killed run has left before. Throws ExitError. */
-const withTemporaryDatabase = <T>(url: string, connectMs: number, work: (url: string) => Promise<T>) =>
-  withSchemaConnection(
-    url,
-    async ({ run }) => {
-      try {
-        await run(`drop database if exists ${TEMPORARY}`, []);
-        await run(`create database ${TEMPORARY} template template0`, []);
-      } catch (error) {
-        throw databaseErrorOf(error) ? new ExitError(`${(error as Error).message}: ${REFUSED}`) : error;
-      }
-      try {
-        // Of a parameter that a URL has twice, the last value counts.
-        return await work(withParameters(url, [`dbname=${TEMPORARY}`]));
-      } finally {
-        await run(`drop database ${TEMPORARY} with (force)`, []);
-      }
-    },
-    connectMs,
-  );
+const withTemporaryDatabase = <T>(url: string, work: (url: string) => Promise<T>) =>
+  withBulkConnection(url, { events: false, tombstones: false }, async ({ execute }) => {
+    try {
+      await execute(`drop database if exists ${TEMPORARY}`);
+      await execute(`create database ${TEMPORARY} template template0`);
+    } catch (error) {
+      throw databaseErrorOf(error) ? new ExitError(`${(error as Error).message}: ${REFUSED}`) : error;
+    }
+    try {
+      return await work(otherDatabase(url, TEMPORARY));
+    } finally {
+      await execute(`drop database ${TEMPORARY} with (force)`);
+    }
+  });
