@@ -1,16 +1,24 @@
 import { noBrowser } from '../../support/chromium.js';
-import { checkPage, type View } from '../../support/page-checks.js';
+import { COLOUR_RULES, checkPage, SIZE_RULES, type View } from '../../support/page-checks.js';
 import t from '../../support/test.js';
 import { filledTracker } from './offices.js';
 
 const WIDTHS = [1280, 768, 390, 320];
-const VIEWS = (['light', 'dark'] as const).flatMap((colorScheme) =>
-  WIDTHS.map((width): View => ({ width, colorScheme })),
-);
+/** The width where the menu and the cards replace the side bar and the table. */
+const NARROW = 390;
+/** Only the style differs: a window of another width can have findings about sizes, and another theme findings about colours. */
+const VIEWS = WIDTHS.flatMap((width): View[] => [
+  {
+    width,
+    colorScheme: 'light',
+    ...(width === 1280 || width === NARROW ? {} : { rules: [...SIZE_RULES, ...COLOUR_RULES] }),
+  },
+  { width, colorScheme: 'dark', rules: COLOUR_RULES },
+]);
 /** A member sees the same style, with fewer controls. */
 const VIEWS_OF_MEMBERS: readonly View[] = [
   { width: 1280, colorScheme: 'light' },
-  { width: 390, colorScheme: 'dark' },
+  { width: NARROW, colorScheme: 'dark', rules: [...SIZE_RULES, ...COLOUR_RULES] },
 ];
 /** The statuses of pages for a member, besides 200. */
 const OF_MEMBERS: readonly (readonly [path: RegExp, status: number])[] = [
