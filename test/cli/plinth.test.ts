@@ -1,11 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isKey } from '../../src/auth/credentials/api-key-format.js';
-import { plinth, plinthProcess, startPlinth } from '../support/command.js';
-import { dataFolder, isAlive, serverPid, startProcess, until } from '../support/process.js';
-import { send, testDatabase, testService } from '../support/service.js';
+import { plinth } from '../support/command.js';
+import { dataFolder, serverPid, until } from '../support/process.js';
+import { testService } from '../support/service.js';
 import t from '../support/test.js';
-import { notInDefault } from '../support/thorough.js';
 
 t.jobs = 3;
 
@@ -48,29 +47,6 @@ t.test('a key is made, listed and revoked while a service uses the database', as
     return status === 401;
   });
   t.match(await plinth(t, ['keys', 'revoke', id], env), { code: 1, err: `plinth: there is no key ${id}\n` });
-});
-
-t.test('the embedded database serves commands beside a service', { skip: notInDefault }, async (t) => {
-  const DATA_DIR = await dataFolder(t);
-  const { key, id } = madeOf((await plinth(t, CREATE, { DATA_DIR })).out);
-  t.ok(isKey(key), 'before there is a cluster');
-  t.equal(serverPid(DATA_DIR), undefined, 'no server is left');
-
-  const service = startProcess(t, { DATA_DIR, AUTH: 'api-key', AUTH_FAILURES: '0' });
-  const url = await service.ready();
-  const status = async (key: string) =>
-    (await send(url, 'GET', '/whoami', { headers: { 'x-api-key': key } })).status;
-  t.equal(await status(key), 200);
-  const pid = serverPid(DATA_DIR)!;
-  const other = madeOf((await plinth(t, CREATE, { DATA_DIR })).out);
-  t.equal(await status(other.key), 200, 'made while it runs');
-  t.equal((await plinth(t, ['keys', 'revoke', id], { DATA_DIR })).code, 0);
-  await until('it is refused', async () => (await status(key)) === 401);
-  t.equal(serverPid(DATA_DIR), pid);
-  t.ok(isAlive(pid), 'the server of the service goes on');
-  service.child.kill('SIGTERM');
-  t.equal(await service.ended, 0);
-  t.equal(service.stderr(), '');
 });
 
 t.test('wrong usage ends it with 64, bad configuration with 78, nothing started', async (t) => {
@@ -134,15 +110,7 @@ t.test('what cannot be done is reported in one line', async (t) => {
   t.equal((await plinth(t, [...CREATE, '--certificate', file], env)).code, 64);
 });
 
-t.test('it starts the service, and says how it is used', async (t) => {
-  const service = startPlinth(t, [], { PORT: '0', DATABASE_URL: await testDatabase(t) });
-  const url = await service.ready();
-  t.equal((await send(url, 'GET', '/users')).status, 200);
-  service.child.kill('SIGTERM');
-  t.equal(await service.ended, 0);
-  const help = { code: 0, out: /^usage: plinth \[COMMAND\]/, err: '' };
-  t.match(await plinthProcess(t, ['--help']), help);
-  t.match(await plinth(t, ['--help']), help);
+t.test('each command has the version of the program', async (t) => {
   const version = { code: 0, out: /^plinth \d+\.\d+\.\d+\n$/, err: '' };
   for (const args of [['--version'], ['serve', '--version'], ['keys', '--version']])
     t.match(await plinth(t, args), version);

@@ -1,9 +1,8 @@
 import { setUserScopes } from '../../../src/auth/user-scopes.js';
-import { type Call, callsWith } from '../../support/callers.js';
+import { type Call, callsWith, valuesOf } from '../../support/callers.js';
 import { noBrowser, openPage } from '../../support/chromium.js';
 import { declare } from '../../support/collections.js';
 import { byKey, byPassword, makeKey, makeUser, PASSWORD } from '../../support/credentials.js';
-import { valuesOf } from '../../support/fields.js';
 import { folderOf } from '../../support/folder.js';
 import { checkPage } from '../../support/page-checks.js';
 import { declarationsUnder } from '../../support/page-commands.js';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { valuesOf } from '../../support/fields.js';
+import { valuesOf } from '../../support/callers.js';
 import t from '../../support/test.js';
 import { words } from '../../support/words.js';
 import { digestsOf, libraryService, outcomesOf } from './library.js';

@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import { valuesOf } from '../../support/fields.js';
+import { valuesOf } from '../../support/callers.js';
 import { foreignFile } from '../../support/foreign.js';
 import { jsonServer, LIBRARY } from '../../support/json-server.js';
 import t, { type Test } from '../../support/test.js';

@@ -1,7 +1,7 @@
 import { discoverOAuthServerInfo } from '@modelcontextprotocol/sdk/client/auth.js';
+import { valuesOf } from '../../support/callers.js';
 import { declare } from '../../support/collections.js';
 import { byKey, byToken, makeKey } from '../../support/credentials.js';
-import { valuesOf } from '../../support/fields.js';
 import { type SendOptions, testService } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
 import { application, authorizationServer, signIn } from '../issuer/authorization-server.js';

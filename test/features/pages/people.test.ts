@@ -1,5 +1,5 @@
+import { valuesOf } from '../../support/callers.js';
 import { declare } from '../../support/collections.js';
-import { valuesOf } from '../../support/fields.js';
 import { type TestService, testService } from '../../support/service.js';
 import t from '../../support/test.js';
 import { until } from '../../support/until.js';

@@ -11,8 +11,8 @@ import { byPassword } from '../../support/credentials.js';
 import { folderOf } from '../../support/folder.js';
 import { useRealHashCost } from '../../support/hash-cost.js';
 import { migratedFolder } from '../../support/migrated-folder.js';
-import { isAlive, serverPid, startProcess, until } from '../../support/process.js';
-import { send, testDatabase, testService } from '../../support/service.js';
+import { isAlive, serverPid, until } from '../../support/process.js';
+import { testDatabase, testService } from '../../support/service.js';
 import { sqlOf } from '../../support/sql.js';
 import t, { type Test } from '../../support/test.js';
 import { notInDefault } from '../../support/thorough.js';
@@ -192,15 +192,6 @@ t.test('what cannot be loaded at all is one clear line, and loads nothing', asyn
   ] as const)
     t.match(await importFile(t, [valid], { DATABASE_URL }), { code, err });
   t.match(await importFile(t, ['--help']), { code: 0, out: /^usage:/ });
-});
-
-t.test('an import works beside the service that uses the embedded database', async (t) => {
-  const folder = await migratedFolder(t);
-  const service = startProcess(t, { DATA_DIR: folder });
-  const url = await service.ready();
-  const outcome = await importFile(t, [fileOf(t, { items: [{ name: 'a' }] })], { DATA_DIR: folder });
-  t.match(outcome, { code: 0, out: 'items: 1 stored, 0 refused\n' });
-  t.equal((await send(url, 'GET', '/items?order=asc')).json.length, 1);
 });
 
 t.test('a signal ends it with the embedded database', async (t) => {

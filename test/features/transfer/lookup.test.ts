@@ -1,4 +1,4 @@
-import { valuesOf } from '../../support/fields.js';
+import { valuesOf } from '../../support/callers.js';
 import t, { type Test } from '../../support/test.js';
 import { importing } from './imports.js';
 

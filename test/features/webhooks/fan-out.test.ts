@@ -3,7 +3,7 @@ import { createWebhookMetrics } from '../../../src/features/webhooks/metrics.js'
 import { openWebhooks } from '../../../src/features/webhooks/open-webhooks.js';
 import { WEBHOOK_SETTINGS } from '../../../src/features/webhooks/settings.js';
 import { createLog } from '../../../src/telemetry/log.js';
-import { valuesOf } from '../../support/fields.js';
+import { valuesOf } from '../../support/callers.js';
 import { freshService } from '../../support/service.js';
 import { readSettings } from '../../support/settings.js';
 import t from '../../support/test.js';

@@ -1,6 +1,6 @@
 import { prune } from '../../../src/db/maintenance.js';
 import { webhookPrunes } from '../../../src/features/webhooks/delivery-store.js';
-import { valuesOf } from '../../support/fields.js';
+import { valuesOf } from '../../support/callers.js';
 import { freshService, RETENTION } from '../../support/service.js';
 import { sqlOf } from '../../support/sql.js';
 import t, { type Test } from '../../support/test.js';

@@ -1,5 +1,5 @@
+import { valuesOf } from '../../support/callers.js';
 import { makeKey } from '../../support/credentials.js';
-import { valuesOf } from '../../support/fields.js';
 import { testService } from '../../support/service.js';
 import t from '../../support/test.js';
 import { words } from '../../support/words.js';
