@@ -30,6 +30,13 @@ export const FEATURES: readonly FeatureEntry[] = [
   },
   { name: 'transfer', isOnlyCommands: true, load: () => import('./features/transfer/feature.js') },
   {
+    name: 'user-accounts',
+    isFor: (resources, { auth }) =>
+      (auth.includes('basic') || auth.includes('bearer')) &&
+      resources.some(({ hasPasswords }) => hasPasswords),
+    load: () => import('./features/user-accounts/feature.js'),
+  },
+  {
     name: 'access',
     isFor: (resources) => resources.some(({ hasRules }) => hasRules),
     load: () => import('./features/access/feature.js'),

@@ -18,7 +18,6 @@ import {
   metadata,
   WHOAMI,
 } from './service-endpoints.js';
-import { ACCOUNTS } from './user-accounts.js';
 
 /** The services that endpoints of the core run with. */
 export interface Services
@@ -48,8 +47,6 @@ export function coreEndpoints(
     ...ERRORS,
     ...(events ? EVENTS : []),
   ];
-  const hasUsers =
-    (auth.includes('basic') || auth.includes('bearer')) && resources.some(({ hasPasswords }) => hasPasswords);
   const hasKeys = auth.includes('api-key') || auth.includes('mtls');
   return [
     ...first,
@@ -59,7 +56,6 @@ export function coreEndpoints(
     ...HEALTH,
     ...(metricsPort === undefined ? [METRICS] : []),
     ...(hasKeys ? KEYS : []),
-    ...(hasUsers ? ACCOUNTS : []),
   ];
 }
 

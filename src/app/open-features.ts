@@ -131,7 +131,7 @@ export interface Openable {
   /** The settings of the feature; absent: the feature has none. */
   readonly settings?: FeatureSettings;
   /** Whether a service with these collections has the feature; absent: each has it. */
-  isFor?(resources: readonly Resource[]): boolean;
+  isFor?(resources: readonly Resource[], config: Config): boolean;
   /** No service opens the feature, which consists of commands or of a way to run them. */
   readonly isOnlyCommands?: true;
   load(): Promise<{ readonly default: Loaded }>;
@@ -168,7 +168,7 @@ export const isOn = (
   { settings, isOnlyCommands, isFor }: Openable,
   config: Config,
   resources: readonly Resource[] = [],
-): boolean => !isOnlyCommands && (settings?.isOn(config) ?? true) && (isFor?.(resources) ?? true);
+): boolean => !isOnlyCommands && (settings?.isOn(config) ?? true) && (isFor?.(resources, config) ?? true);
 
 /** The open features of a service by their names, in the order of the list. */
 export type OpenFeatures = ReadonlyMap<string, OpenFeature>;

@@ -3,37 +3,26 @@ import { kindCommand } from '../feature.js';
 import { FEATURES } from '../features.js';
 import { type Command, type Commands, GROUPS, type RunnableCommand } from './command.js';
 import { GENERAL_USAGE, usageOf } from './help.js';
-import { ACCESS_COMMANDS } from './table/access-commands.js';
 import { SERVICE_COMMANDS } from './table/service-commands.js';
 
 type Table = Readonly<Record<string, RunnableCommand>>;
 
-const { serve, migrate, collections } = SERVICE_COMMANDS;
-const { keys, users } = ACCESS_COMMANDS;
+const { serve, migrate, collections, keys } = SERVICE_COMMANDS;
 
 type Run = RunnableCommand['run'];
 
 /** A command of the core, which loads its code when it runs. */
-const own = (
-  command: Command,
-  group: RunnableCommand['group'],
-  load: () => Promise<Run>,
-): RunnableCommand => ({
+const own = (command: Command, load: () => Promise<Run>): RunnableCommand => ({
   ...command,
-  group,
+  group: 'service',
   run: async (...args) => (await load())(...args),
 });
 
 const CORE: Table = {
-  serve: own(serve, 'service', async () => (await import('../serve.js')).serve),
-  migrate: own(migrate, 'service', async () => (await import('./migrate-command.js')).migrateCommand),
-  collections: own(
-    collections,
-    'service',
-    async () => (await import('./collections-command.js')).collectionsCommand,
-  ),
+  serve: own(serve, async () => (await import('../serve.js')).serve),
+  migrate: own(migrate, async () => (await import('./migrate-command.js')).migrateCommand),
+  collections: own(collections, async () => (await import('./collections-command.js')).collectionsCommand),
   keys: kindCommand(KEY, keys, async () => (await import('../api/key-endpoints.js')).STORED_KEYS),
-  users: own(users, 'access', async () => (await import('./users-command.js')).usersCommand),
 };
 
 /** All commands, those of features included. */

@@ -57,7 +57,6 @@ export const RUN_ONCE: Readonly<Record<string, string>> = {
   'api/slow-clients': 'clients that read slowly',
   'api/strict-lists': 'declares collections of its own',
   'api/unique-keys': 'declares collections of its own',
-  'api/user-accounts': 'accounts of users, who sign in',
   'api/upserts': 'declares collections of its own',
   'api/version-2-lists': 'declares collections of its own',
   'api/version-retirement': 'versions of the API and their callers',

@@ -8,7 +8,7 @@ const SRC = fileURLToPath(new URL('../../../src/', import.meta.url));
 
 /** Emitters that have their listener elsewhere, by file and creator: the file that listens, or why no error is emitted. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
-  'cli/users-command.ts: createInterface': 'cli/io.ts',
+  'features/user-accounts/users-command.ts: createInterface': 'cli/io.ts',
   'pipeline/common-stages.ts: Readable': 'a body in memory, which nothing ends by an error',
   'pipeline/server.ts: createServer': 'process/listen.ts',
   'features/site/site-files.ts: createReadStream': 'the writer of responses, by `pipeline`',

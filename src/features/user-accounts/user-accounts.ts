@@ -1,17 +1,21 @@
 import { hash } from 'node:crypto';
-import { timeOf } from '../actions/secret-reply.js';
-import { scopesOf } from '../auth/principal.js';
-import { scopeFault, setUserScopes } from '../auth/user-scopes.js';
-import { AUTH_SQL } from '../db/core-statements.js';
-import type { Db, Row } from '../db/db.js';
-import { fill } from '../db/statements.js';
-import { invalid } from '../errors/input-errors.js';
-import { ABOVE_IDS } from '../uuid.js';
-import { compileOnFirstUse } from '../validation/validation.js';
-import { ID, TEXTS, TIME_OR_NULL } from './doc.js';
-import type { Endpoint } from './endpoint.js';
-import type { InputSchema, Kind } from './kind.js';
-import { type KnownScopes, managedEndpoints, type Store, type Stored } from './managed-endpoints.js';
+import { timeOf } from '../../actions/secret-reply.js';
+import { ID, TEXTS, TIME_OR_NULL } from '../../api/doc.js';
+import type { Endpoint } from '../../api/endpoint.js';
+import type { InputSchema, Kind } from '../../api/kind.js';
+import { type KnownScopes, managedEndpoints, type Store, type Stored } from '../../api/managed-endpoints.js';
+import { scopesOf } from '../../auth/principal.js';
+import { scopeFault, setUserScopes } from '../../auth/user-scopes.js';
+import type { Db, Row } from '../../db/db.js';
+import { fill, statements } from '../../db/statements.js';
+import { invalid } from '../../errors/input-errors.js';
+import { ABOVE_IDS } from '../../uuid.js';
+import { compileOnFirstUse } from '../../validation/validation.js';
+
+// biome-ignore format: one name a line says no more
+const USER_ACCOUNTS_SQL = statements('features/user-accounts/user-accounts.sql', [
+  'accounts', 'lock_account', 'disable_user', 'end_sessions', 'enable_user', 'remove_second_factors',
+]);
 
 const SCHEMA = {
   type: 'object',
@@ -86,7 +90,7 @@ const check = compileOnFirstUse({
   normalize: {},
 });
 
-const accountsSql = (which: string): string => fill(AUTH_SQL.accounts, { which });
+const accountsSql = (which: string): string => fill(USER_ACCOUNTS_SQL.accounts, { which });
 
 /** Accounts begin and end with the records of users. */
 export const STORED_ACCOUNTS: Store<Account, AccountInput, KnownScopes, { readonly db: Db }> &
@@ -116,24 +120,24 @@ export const STORED_ACCOUNTS: Store<Account, AccountInput, KnownScopes, { readon
         const [row] = await run(accountsSql('users.id = $1'), [id, 1]);
         return row && accountOf(row);
       };
-      await run(AUTH_SQL.lock_account, [id]);
+      await run(USER_ACCOUNTS_SQL.lock_account, [id]);
       const before = await read();
       if (!before) return undefined;
       const { scopes, disabled, second_factor, sessions } = change(before);
-      if (sessions < before.sessions) await run(AUTH_SQL.end_sessions, [id]);
+      if (sessions < before.sessions) await run(USER_ACCOUNTS_SQL.end_sessions, [id]);
       if (scopes.join() !== before.scopes.join()) await setUserScopes({ run }, id, scopes);
       if (disabled !== before.disabled)
-        await run(disabled ? AUTH_SQL.disable_user : AUTH_SQL.enable_user, [id]);
-      if (before.second_factor && !second_factor) await run(AUTH_SQL.remove_second_factors, [id]);
+        await run(disabled ? USER_ACCOUNTS_SQL.disable_user : USER_ACCOUNTS_SQL.enable_user, [id]);
+      if (before.second_factor && !second_factor) await run(USER_ACCOUNTS_SQL.remove_second_factors, [id]);
       return read();
     }),
   shown: ({ members }) => members,
 };
 
-export const ACCOUNTS: readonly Endpoint<KnownScopes & { readonly db: Db }>[] = managedEndpoints(
-  ACCOUNT,
-  STORED_ACCOUNTS,
-);
+/** The services that endpoints of accounts run with. */
+export type UserAccountServices = KnownScopes & { readonly db: Db };
+
+export const ACCOUNTS: readonly Endpoint<UserAccountServices>[] = managedEndpoints(ACCOUNT, STORED_ACCOUNTS);
 
 /** The version is a number of the content: several tables have it. */
 function accountOf({ scopes: granted, disabled: at, ...others }: Row): Account {

@@ -1,13 +1,13 @@
-import { setUserScopes } from '../../src/auth/user-scopes.js';
-import { follow } from '../events/follow.js';
-import { Authenticator, optionsOf, tokenOf } from '../features/issuer/authenticator.js';
-import { authorizationServer, begin, signIn } from '../features/issuer/authorization-server.js';
-import { Visitor } from '../features/issuer/visitor.js';
-import { plinth } from '../support/command.js';
-import { byToken, makeKey, PASSWORD } from '../support/credentials.js';
-import { testService } from '../support/service.js';
-import t from '../support/test.js';
-import { until } from '../support/until.js';
+import { setUserScopes } from '../../../src/auth/user-scopes.js';
+import { follow } from '../../events/follow.js';
+import { plinth } from '../../support/command.js';
+import { byToken, makeKey, PASSWORD } from '../../support/credentials.js';
+import { testService } from '../../support/service.js';
+import t from '../../support/test.js';
+import { until } from '../../support/until.js';
+import { Authenticator, optionsOf, tokenOf } from '../issuer/authenticator.js';
+import { authorizationServer, begin, signIn } from '../issuer/authorization-server.js';
+import { Visitor } from '../issuer/visitor.js';
 
 const server = await authorizationServer(t, { AUTH: 'bearer,api-key' });
 const { service, user } = server;

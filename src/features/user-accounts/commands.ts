@@ -1,5 +1,4 @@
-import { KEY } from '../../api/key-kind.js';
-import { type CommandTable, formsOf, JSON_OPTION } from '../command.js';
+import { type CommandTable, JSON_OPTION } from '../../cli/command.js';
 
 const SCOPE_LIST = 'SCOPE[,SCOPE]...';
 const PASSWORD = {
@@ -15,19 +14,8 @@ const SET_SCOPES = {
   },
 } as const;
 
-/** The commands about callers and users. */
-export const ACCESS_COMMANDS = {
-  keys: {
-    summary: 'manages API keys and client certificates',
-    forms: formsOf(KEY),
-    text: 'Manages API keys and client certificates in DATABASE_URL, or else in the database of DATA_DIR, also while a service\nruns on it. Only the SHA-256 of a key is stored.',
-    examples: [
-      'plinth keys create --label ci --subject reports --scopes items:read,users:read --expires 90d',
-      'plinth keys list --json',
-    ],
-    exits: [1, 69, 78],
-    failure: 'there is no such key',
-  },
+/** The command about users. */
+export const COMMANDS = {
   users: {
     summary: 'manages users, how they sign in and what they may do',
     forms: {

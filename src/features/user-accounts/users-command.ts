@@ -1,22 +1,22 @@
 import { createInterface } from 'node:readline/promises';
 import { text } from 'node:stream/consumers';
-import { STORED_ACCOUNTS } from '../api/user-accounts.js';
-import { knownScopes, scopeFault } from '../auth/user-scopes.js';
-import { setUserFields } from '../collection/password-writes.js';
-import type { Config } from '../config/config.js';
-import type { Db } from '../db/db.js';
-import { loadDeclarations, resourcesOf } from '../declarations/load-declarations.js';
-import { openCollection } from '../list/open-collection.js';
-import { parse, subcommandOf } from './arguments.js';
-import { type Io, nextLine, UsageError } from './io.js';
-import { ListOutput, print } from './output.js';
-import { ACCESS_COMMANDS } from './table/access-commands.js';
-import { idOf, withResources } from './with-database.js';
+import { openCollections } from '../../api/record-actions.js';
+import { knownScopes, scopeFault } from '../../auth/user-scopes.js';
+import { parse, subcommandOf } from '../../cli/arguments.js';
+import { type Io, nextLine, UsageError } from '../../cli/io.js';
+import { ListOutput, print } from '../../cli/output.js';
+import { idOf, withResources } from '../../cli/with-database.js';
+import { setUserFields } from '../../collection/password-writes.js';
+import type { Config } from '../../config/config.js';
+import type { Db } from '../../db/db.js';
+import { loadDeclarations, resourcesOf } from '../../declarations/load-declarations.js';
+import { COMMANDS } from './commands.js';
+import { STORED_ACCOUNTS } from './user-accounts.js';
 
 /** Creates, shows, changes and deletes users. Throws UsageError and ExitError. */
 export async function usersCommand(args: string[], io: Io): Promise<void> {
-  const { verb, rest } = subcommandOf(ACCESS_COMMANDS, 'users', args);
-  const { values, positionals } = parse(ACCESS_COMMANDS, 'users', verb, rest);
+  const { verb, rest } = subcommandOf(COMMANDS, 'users', args);
+  const { values, positionals } = parse(COMMANDS, 'users', verb, rest);
   const { name, scopes: list, json } = values as Partial<Record<'name' | 'scopes', string>> & typeof values;
   const [email = ''] = positionals as string[];
   // An empty list withdraws all scopes.
@@ -24,7 +24,8 @@ export async function usersCommand(args: string[], io: Io): Promise<void> {
   const password = verb === 'create' || verb === 'set-password' ? await readPassword(io) : undefined;
   await withResources(io, async (resources, database, config) => {
     const { db } = database;
-    const users = openCollection(db, resources.find(({ hasPasswords }) => hasPasswords)!, config.tombstones);
+    const all = openCollections(db, resources, config.tombstones);
+    const users = all.find(({ resource }) => resource.hasPasswords)!.whole;
     if (verb === 'list') return printAll(io, json, db);
     await requireKnown(scopes ?? [], config);
     const isNew = verb === 'create';

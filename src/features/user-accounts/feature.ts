@@ -1,0 +1,20 @@
+import { knownScopes } from '../../auth/user-scopes.js';
+import type { Feature } from '../../feature.js';
+import { COMMANDS } from './commands.js';
+import type { UserAccountServices } from './user-accounts.js';
+
+/** The accounts of the users that sign in, for operators. */
+export default {
+  endpoints: async () => (await import('./user-accounts.js')).ACCOUNTS,
+  open: ({ db, collections }) => {
+    const services = { db, scopes: knownScopes(collections.map(({ resource }) => resource)) };
+    return { services: () => services };
+  },
+  commands: {
+    users: {
+      ...COMMANDS.users,
+      group: 'access',
+      run: async (args, io) => (await import('./users-command.js')).usersCommand(args, io),
+    },
+  },
+} satisfies Feature<UserAccountServices>;
