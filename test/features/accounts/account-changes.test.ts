@@ -34,17 +34,13 @@ async function start(t: Test) {
   return { ...server, mail, visitor, page, messagesTo, linkTo, confirm, requested, changed, emailOf };
 }
 
-t.test('the buttons of the account say what their messages are for', async (t) => {
-  const { page } = await start(t);
-  t.match(page.text, />Send messages to change the address<[\s\S]*>Send a message to delete the account</);
-});
-
 t.test('another address is confirmed by both', async (t) => {
   for (const order of [
     ['ann@example.org', NEXT],
     [NEXT, 'ann@example.org'],
   ]) {
-    const { requested, changed, linkTo, confirm, emailOf, messagesTo, visitor } = await start(t);
+    const { page, requested, changed, linkTo, confirm, emailOf, messagesTo, visitor } = await start(t);
+    t.match(page.text, />Send messages to change the address<[\s\S]*>Send a message to delete the account</);
     t.match(await requested(WRONG), { status: 422, text: /The current password is wrong/ });
     t.match(await changed('none'), { status: 422, text: /The new address/ });
     t.match(await changed('Ann@Example.org'), { status: 422 });
@@ -96,16 +92,6 @@ async function tableOf({ run }: { run: (text: string, args: never[]) => Promise<
   );
   return (row as { name: string }).name;
 }
-
-t.test('a person gets a note of a new password', async (t) => {
-  const { requested, messagesTo } = await start(t);
-  const next = 'another long passphrase of mine';
-  const change = { action: 'change-password', password: next };
-  t.match(await requested(change), { status: 200, text: /was changed/ });
-  await until('the note arrives', () =>
-    messagesTo('ann@example.org').some(({ text }) => /Your password for .* was changed/.test(text)),
-  );
-});
 
 t.test('codes of an address that changes no account', async (t) => {
   const { changed, linkTo, confirm, emailOf, addUser, service } = await start(t);
@@ -174,7 +160,7 @@ t.test('a person deletes the account', async (t) => {
 });
 
 t.test('a person sees the last changes of the account, and what it contains', async (t) => {
-  const { page, visitor, service, user } = await start(t);
+  const { page, visitor, user } = await start(t);
   t.match(page.text, /<li>\d{4}-\d\d-\d\d \d\d:\d\d Signed in<\/li>/);
   t.match(page.text, /The password was set/);
   const { headers, text } = await visitor.open('/account?download');
@@ -183,11 +169,6 @@ t.test('a person sees the last changes of the account, and what it contains', as
   t.match(data, { user: { id: user.id, email: user.email }, applications: [] });
   t.equal(data.changes.length, 2);
   t.notMatch(text, /scrypt|hash/);
-  const noted = `insert into plinth_account_log (user_id, change) select $1, 'sign-in' from generate_series(1, 80) returning true`;
-  await service.db.run(noted, [user.id]);
-  await service.db.run('update passwords set version = version + 1 where user_id = $1', [user.id]);
-  const rows = await service.db.run('select from plinth_account_log where user_id = $1', [user.id]);
-  t.equal(rows.length, 50, 'the log is bounded');
 });
 
 /** Media type and body of the writes by which users could change their own address. */

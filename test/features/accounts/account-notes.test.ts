@@ -122,20 +122,12 @@ t.test('many other changes do not begin the three notes of an hour again', async
   t.equal((await service.db.run('select from plinth_account_log', [])).length, 53, 'the log is bounded');
 });
 
-t.test('the note of a changed password is sent after many sign-ins, and the log is bounded', async (t) => {
+t.test('the note of a changed password is sent after many sign-ins', async (t) => {
   const world = await start(t);
   const { service, id } = world;
-  const signIns = `select plinth_log_change($1, 'sign-in', null) from generate_series(1, 51)`;
   await service.db.transaction(async (run) => {
     await run('update passwords set version = version + 1 where user_id = $1', [id]);
-    await run(signIns, [id]);
+    await run(`select plinth_log_change($1, 'sign-in', null) from generate_series(1, 51)`, [id]);
   });
   t.same(await notes(world), [`${ANN}: Your password for api.example.org was changed`]);
-  const rows = await service.db.transaction(async (run) => {
-    const old = `insert into plinth_account_log (user_id, change, at, recipient) select $1, 'password', now() - interval '2 days', '${ANN}'`;
-    await run(old, [id]);
-    await run(signIns, [id]);
-    return run('select from plinth_account_log where user_id = $1', [id]);
-  });
-  t.equal(rows.length, 51, 'the log is bounded, and has the note of this hour');
 });

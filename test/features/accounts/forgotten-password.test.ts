@@ -9,6 +9,7 @@ import { testService } from '../../support/service.js';
 import type { Constants } from '../../support/settings.js';
 import t, { type Test } from '../../support/test.js';
 import { until } from '../../support/until.js';
+import { words } from '../../support/words.js';
 import { application, signIn } from '../issuer/authorization-server.js';
 import { ANN, codeIn, mailBy, mailing, rowsOf } from './mailing.js';
 
@@ -49,6 +50,9 @@ t.test('a person who has forgotten the password chooses another', async (t) => {
   await untilSent(service);
   t.equal(await rowsOf(service, 'plinth_mail_codes'), 1);
   t.equal(await enter(PASSWORD), 200, 'the password is as before');
+  const refused = { status: 400, json: { error: { code: 'VALIDATION_ERROR' } } };
+  for (const password of ['short', 'password1', 'x'.repeat(257)])
+    t.match(await reset(code, password), refused, password);
   const linked = `insert into plinth_user_links values ('https://login.example.org', 'a', $1, '') returning true`;
   await service.db.run(linked, [id]);
   t.equal((await reset(code.toLowerCase().replaceAll('-', ' ').replaceAll('0', 'o'))).status, 204);
@@ -67,17 +71,6 @@ t.test('all codes of a user end with the first that is used', async (t) => {
   await ask();
   t.equal((await reset(await code(1))).status, 204);
   t.equal((await reset(first)).status, 403);
-});
-
-t.test('a password that the rules refuse does not use the code', async (t) => {
-  const { reset, enter, requested } = await start(t);
-  const code = await requested();
-  for (const password of ['short', 'password1', 'x'.repeat(257)]) {
-    const refused = { status: 400, json: { error: { code: 'VALIDATION_ERROR' } } };
-    t.match(await reset(code, password), refused, password);
-  }
-  t.equal(await enter(PASSWORD), 200);
-  t.equal((await reset(code)).status, 204);
 });
 
 t.test('of ten requests with one code, one sets the password', async (t) => {
@@ -274,10 +267,19 @@ t.test('a user of another issuer has no password to forget', async (t) => {
   t.equal(mail.attempts.length, 0);
 });
 
-t.test('without mail, the paths are 404', async (t) => {
-  const { send } = await testService(t, { AUTH: 'basic', INSECURE: 'basic' });
-  for (const path of ['/forgotten-password', '/reset-password'])
-    t.equal((await send('GET', path)).status, 404);
+t.test('what the settings do not offer is 404', async (t) => {
+  const mailed = { MAIL: 'log', PUBLIC_URL: 'https://api.example.org' };
+  const rows: [says: string, env: Record<string, string>, paths: string][] = [
+    ['without mail', {}, '/forgotten-password /reset-password'],
+    ['without SIGN_UP', mailed, '/sign-up'],
+    ['without a collection for it', mailed, '/invitations /accept-invitation /invitations/accept'],
+  ];
+  for (const [says, env, paths] of rows) {
+    const { send } = await testService(t, { AUTH: 'basic', INSECURE: 'basic', ...env });
+    for (const path of words(paths))
+      for (const method of ['GET', 'POST'])
+        t.equal((await send(method, path)).status, 404, `${says} ${path}`);
+  }
 });
 
 t.test('sessions and tokens end with the former password', async (t) => {

@@ -1,49 +1,28 @@
-import { decodeJwt, SignJWT, UnsecuredJWT } from 'jose';
+import { createHash, randomBytes } from 'node:crypto';
+import { decodeJwt, exportJWK, generateKeyPair, SignJWT, UnsecuredJWT } from 'jose';
 import * as client from 'openid-client';
-import { PASSWORD } from '../../support/credentials.js';
+import { byToken, PASSWORD } from '../../support/credentials.js';
 import { signingKey } from '../../support/issuer.js';
 import { mockLimits } from '../../support/pause.js';
 import t from '../../support/test.js';
+import { some } from '../../support/thorough.js';
 import {
   application,
+  authorizationServer,
   begin,
   codeOf,
   consent,
   INVALID_GRANT,
   postForm,
+  REDIRECT,
   secondProcess,
   signIn,
 } from './authorization-server.js';
-import { Visitor } from './visitor.js';
 
 t.jobs = 3;
 
 // No wait of the limit ends, however long the requests take.
 mockLimits(t);
-
-t.test('a code is of one client, one verifier, one redirect URI and one use', async (t) => {
-  const { server, config } = await application(t);
-  const other = await server.register({ name: 'Other' });
-  const code = async () => {
-    const { verifier, state, ...flow } = await begin(server, config);
-    return { url: new URL((await consent(flow, server.user)).url), verifier, state, by: config };
-  };
-  const redeem = async (change: Partial<Awaited<ReturnType<typeof code>>>, given = code()) => {
-    const { url, verifier, state, by } = { ...(await given), ...change };
-    return client.authorizationCodeGrant(by, url, { pkceCodeVerifier: verifier, expectedState: state });
-  };
-  const verifier = client.randomPKCECodeVerifier();
-  await t.rejects(redeem({ verifier }), INVALID_GRANT, 'another verifier');
-  await t.rejects(redeem({ by: other.config }), INVALID_GRANT, 'another client');
-  await t.rejects(redeem({ state: 'another state' }), 'another state');
-  const moved = await code();
-  moved.url.port = '7778';
-  await t.rejects(redeem(moved), INVALID_GRANT, 'another redirect URI');
-  const replayed = await code();
-  const { access_token: token } = await redeem(replayed);
-  await t.rejects(redeem(replayed), INVALID_GRANT, 'a second use');
-  await server.ends(token);
-});
 
 for (const token_format of ['jwt', 'opaque'] as const)
   t.test(`of eight uses of a code at once one succeeds, and its tokens end: ${token_format}`, async (t) => {
@@ -63,7 +42,7 @@ for (const token_format of ['jwt', 'opaque'] as const)
     }
   });
 
-t.test('an authorization request without PKCE, with plain PKCE, or for another redirect URI', async (t) => {
+t.test('an authorization request without PKCE, with plain PKCE, or for another response', async (t) => {
   const { server, config } = await application(t);
   const { url, visitor } = await begin(server, config);
   const open = (change: (parameters: URLSearchParams) => void) => {
@@ -78,18 +57,6 @@ t.test('an authorization request without PKCE, with plain PKCE, or for another r
   t.match(none.url, /error=invalid_request&error_description=[^&]*PKCE/);
   const plain = await open((parameters) => parameters.set('code_challenge_method', 'plain'));
   t.match(plain.url, /error=invalid_request/);
-  for (const uri of [
-    'https://evil.example/callback',
-    'http://127.0.0.1.evil.example/callback',
-    'http://127.0.0.1:7777/callback/..',
-    'http://127.0.0.1:7777/other',
-    'http://user@127.0.0.1:7777/callback',
-  ]) {
-    const page = await open((parameters) => parameters.set('redirect_uri', uri));
-    t.equal(page.status, 400, uri);
-    t.match(page.text, /invalid_redirect_uri/);
-    t.match(page.headers.get('content-security-policy'), /default-src 'none'.*frame-ancestors 'none'/);
-  }
   for (const [name, value, error] of [
     ['response_type', 'token', 'unsupported_response_type'],
     ['response_type', 'id_token', 'unsupported_response_type'],
@@ -101,21 +68,6 @@ t.test('an authorization request without PKCE, with plain PKCE, or for another r
   const unknown = await open((parameters) => parameters.set('client_id', '<script>alert(1)</script>'));
   t.equal(unknown.status, 400);
   t.notMatch(unknown.text, /<script>/);
-});
-
-t.test('the forms are bound to the browser and to the page', async (t) => {
-  const { server, config } = await application(t);
-  const flow = await begin(server, config);
-  const page = await flow.open();
-  const fields = { email: server.user.email, password: PASSWORD, action: 'sign-in' };
-  t.equal((await flow.visitor.submit(page, { ...fields, csrf: 'forged' })).status, 403);
-  const stolen = await new Visitor(server.issuer).submit(page, fields);
-  t.match(stolen, { status: 400, text: /Start again/ }, 'without the cookie of the browser');
-  const other = await begin(server, config);
-  await other.open();
-  t.equal((await other.visitor.submit(page, fields)).status, 400, 'with the cookie of another request');
-  const denied = await flow.visitor.submit(page, { action: 'cancel' });
-  t.match(denied.url, /error=access_denied/);
 });
 
 t.test('wrong passwords are counted, and then refused for a while', async (t) => {
@@ -150,4 +102,114 @@ t.test('the API rejects tokens that are forged or of another kind', async (t) =>
   ] as const)
     t.equal(await server.statusOf(token), 401, what);
   t.equal(await server.statusOf(tokens.access_token), 200);
+});
+
+t.test('a code is of one client, one verifier and one redirect URI', async (t) => {
+  const { server, id, config } = await application(t);
+  const other = await server.register({ name: 'Other' });
+  const rows: [change: Record<string, string | undefined>, error: string][] = [
+    [{ code_verifier: undefined }, 'invalid_grant'],
+    [{ code_verifier: 'x'.repeat(42) }, 'invalid_'],
+    [{ code_verifier: client.randomPKCECodeVerifier() }, 'invalid_grant'],
+    [{ redirect_uri: undefined }, 'invalid_'],
+    [{ redirect_uri: REDIRECT.replace('7777', '7778') }, 'invalid_grant'],
+    [{ client_id: undefined }, 'invalid_'],
+    [{ client_id: other.id }, 'invalid_grant'],
+    [{ code: undefined }, 'invalid_request'],
+    [{ grant_type: undefined }, 'invalid_request'],
+  ];
+  for (const [change, error] of rows) {
+    const fields = Object.entries({ ...(await codeOf(server, id, config)), ...change });
+    const given = fields.filter((field): field is [string, string] => field[1] !== undefined);
+    const { status, json, headers } = await server.post('/token', Object.fromEntries(given));
+    t.ok(status === 400 || status === 401, `${Object.keys(change)}: ${status}`);
+    t.match(json.error, error, `${Object.entries(change)}`);
+    t.match(headers.get('cache-control'), /no-store/);
+  }
+  const fields = await codeOf(server, id, config);
+  const headers = { 'content-type': 'application/json' };
+  const json = { method: 'POST', headers, body: JSON.stringify(fields) };
+  t.equal((await fetch(`${server.issuer}/token`, json)).status, 400, 'JSON');
+  t.equal((await fetch(`${server.issuer}/token?${new URLSearchParams(fields)}`)).status, 405, 'GET');
+  t.equal((await server.post('/token', fields)).status, 200, 'the code is still valid');
+});
+
+t.test('a user whose id is that of a client is not the client', async (t) => {
+  const server = await authorizationServer(t);
+  const users = server.service.collections.find(({ resource }) => resource.hasPasswords)!.whole;
+  for (const tokenFormat of some(['jwt', 'opaque'] as const, 1)) {
+    const { id, config } = await server.register({ token_format: tokenFormat });
+    const user = { id, email: `${tokenFormat}@example.org` };
+    await users.createWithId(id, users.check({ email: user.email, name: 'Eve', password: PASSWORD }));
+    const { access_token: token } = await signIn({ ...server, user }, config);
+    const { json } = await server.service.send('GET', '/whoami', { headers: byToken(token) });
+    t.equal(json.subject, id, tokenFormat);
+  }
+});
+
+t.test('a pushed request is of one client and one use', async (t) => {
+  const { server, config } = await application(t);
+  const other = await server.register();
+  const flow = await begin(server, config);
+  const url = await client.buildAuthorizationUrlWithPAR(config, Object.fromEntries(flow.url.searchParams));
+  const foreign = new URL(url);
+  foreign.searchParams.set('client_id', other.id);
+  const refused = `${REDIRECT.replace(':7777', '')}?error=`;
+  t.ok((await flow.visitor.open(String(foreign))).url.startsWith(refused), 'another client');
+  const page = await consent({ visitor: flow.visitor, url }, server.user);
+  t.match(page.url, /\?code=/);
+  t.ok((await flow.visitor.open(String(url))).url.startsWith(refused), 'again');
+  url.searchParams.set('request_uri', 'https://evil.example/request');
+  t.ok((await flow.visitor.open(String(url))).url.startsWith(refused), 'an address');
+});
+
+t.test('a DPoP proof is for one request, token and key (RFC 9449)', async (t) => {
+  const { server, id, config } = await application(t, {}, { AUTH_FAILURES: '0' });
+  const { publicKey, privateKey } = await generateKeyPair('ES256');
+  const jwk = await exportJWK(publicKey);
+  const prove = (claims: Record<string, unknown>, key = privateKey, header = {}) =>
+    new SignJWT({ jti: randomBytes(16).toString('base64url'), iat: Math.floor(Date.now() / 1000), ...claims })
+      .setProtectedHeader({ alg: 'ES256', typ: 'dpop+jwt', jwk, ...header })
+      .sign(key);
+  const fields = await codeOf(server, id, config);
+  const atToken = { htm: 'POST', htu: `${server.issuer}/token` };
+  const proof = await prove(atToken);
+  const issued = await server.post('/token', fields, { dpop: proof });
+  t.match(issued, { status: 200, json: { token_type: 'DPoP' } });
+  const replayed = await server.post('/token', await codeOf(server, id, config), { dpop: proof });
+  t.match(replayed, { status: 400, json: { error: 'invalid_grant' } }, 'a proof at /token, again');
+  const refresh = { grant_type: 'refresh_token', client_id: id, refresh_token: issued.json.refresh_token! };
+  t.equal((await server.post('/token', refresh)).status, 400, 'a refresh token without its key');
+
+  const token = issued.json.access_token!;
+  const ath = createHash('sha256').update(token).digest('base64url');
+  const right = { htm: 'GET', htu: `${server.issuer}/whoami`, ath };
+  const call = async (dpop: string, scheme = 'DPoP') => {
+    const headers = { authorization: `${scheme} ${token}`, dpop };
+    return (await server.service.send('GET', '/whoami', { headers })).status;
+  };
+  const stranger = await generateKeyPair('ES256');
+  const once = await prove(right);
+  t.equal(await call(once), 200);
+  t.equal(await call(once), 401, 'a proof again');
+  for (const [what, claims] of [
+    ['another method', { ...right, htm: 'POST' }],
+    ['another address', { ...right, htu: `${server.issuer}/users` }],
+    ['another origin', { ...right, htu: 'https://evil.example/whoami' }],
+    ['another token', { ...right, ath: createHash('sha256').update('x').digest('base64url') }],
+    ['no token', { ...right, ath: undefined }],
+    ['of the past', { ...right, iat: Math.floor(Date.now() / 1000) - 3600 }],
+    ['of the future', { ...right, iat: Math.floor(Date.now() / 1000) + 3600 }],
+    ['no id', { ...right, jti: undefined }],
+  ] as const)
+    t.equal(await call(await prove(claims)), 401, what);
+  const own = { jwk: await exportJWK(stranger.publicKey) };
+  for (const [what, key, header] of [
+    ['a signature of another key', stranger.privateKey, {}],
+    ['another key', stranger.privateKey, own],
+    ['another type', privateKey, { typ: 'JWT' }],
+  ] as const)
+    t.equal(await call(await prove(right, key, header)), 401, what);
+  t.equal(await call(await prove(right), 'Bearer'), 401, 'as a Bearer token');
+  t.equal(await server.statusOf(token), 401);
 });

@@ -59,10 +59,13 @@ t.test('a sign-in begins a new session, whatever the browser had before', async 
   t.match((await forged.open('/account')).text, /to your account/, 'without the signature of the cookie');
 });
 
-t.test('consent and account forms that another site submits do nothing', async (t) => {
+t.test('forms of a sign-in, a consent and an account that another site submits do nothing', async (t) => {
   const { server, config } = await application(t);
   const flow = await begin(server, config);
-  const question = await flow.enter(server.user);
+  const form = await flow.open();
+  const fields = { email: server.user.email, password: PASSWORD, action: 'sign-in' };
+  t.equal((await flow.visitor.submit(form, { ...fields, csrf: 'forged' })).status, 403);
+  const question = await flow.visitor.enter(form, server.user);
   for (const csrf of ['', 'forged', 'x'.repeat(43)]) {
     const page = await flow.visitor.submit(question, { csrf, action: 'allow' });
     t.equal(page.status, 403);
@@ -103,6 +106,9 @@ t.test('one browser cannot continue the request of another', async (t) => {
   const attacker = await begin(server, config);
   await consent(victim, server.user);
   const form = await attacker.open();
+  t.equal((await victim.visitor.enter(form, server.user)).status, 400, 'with the cookie of another request');
+  const stolen = await new Visitor(server.issuer).enter(form, server.user);
+  t.match(stolen, { status: 400, text: /Start again/ }, 'without the cookie of the browser');
   t.equal((await victim.visitor.open(form.url)).status, 400);
   const resumed = form.url.replace('/interaction/', '/authorize/');
   const page = await victim.visitor.open(resumed);

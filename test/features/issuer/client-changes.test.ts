@@ -16,11 +16,13 @@ import {
   REDIRECT,
   signIn,
 } from './authorization-server.js';
+import { Visitor } from './visitor.js';
 
 t.jobs = 3;
 
 const BYE = 'https://app.example.org/bye';
 const RETURN = 'http://127.0.0.1:7777/signed-out';
+const EVIL = 'https://evil.example/';
 
 t.test('after a sign-out users return to a registered address', async (t) => {
   const { server, config, id } = await application(t, {
@@ -29,10 +31,16 @@ t.test('after a sign-out users return to a registered address', async (t) => {
   const flow = await begin(server, config, { scope: 'openid self' });
   const { url } = await consent(flow, server.user);
   const tokens = await flow.redeem(url);
-  for (const post_logout_redirect_uri of [`${RETURN}/other`, REDIRECT]) {
+  for (const post_logout_redirect_uri of [`${RETURN}/other`, REDIRECT, EVIL]) {
     const url = client.buildEndSessionUrl(config, { post_logout_redirect_uri });
-    t.equal((await flow.visitor.open(String(url))).status, 400, 'another address');
+    const refused = await flow.visitor.open(String(url));
+    t.equal(refused.status, 400, 'another address');
+    t.notMatch(refused.text, /<a [^>]*href=/);
   }
+  const stranger = new Visitor(server.issuer);
+  const anonymous = await stranger.open(`/sign-out?post_logout_redirect_uri=${EVIL}`);
+  t.notMatch(anonymous.text, /evil/, 'no client is known to have registered it');
+  t.equal((await stranger.submit(anonymous, { logout: 'yes' })).url, `${server.issuer}/sign-out/success`);
   const end = client.buildEndSessionUrl(config, {
     id_token_hint: tokens.id_token!,
     post_logout_redirect_uri: RETURN,
