@@ -30,7 +30,6 @@ export const RUN_ONCE: Readonly<Record<string, string>> = {
   'api/conditions': 'declares collections of its own',
   'api/cors': 'fields of responses to pages of other origins',
   'api/cross-site': 'signs in users, and fields of requests from pages of other origins',
-  'api/cross-site-operations': 'signs in users, and fields of requests from pages of other origins',
   'api/errors': 'the catalogue of errors',
   'api/health': 'the state of the service',
   'api/home': 'declares a collection of its own',
