@@ -79,7 +79,7 @@ t.test('data that is not in its coding: 400', async (t) => {
 t.test('an unknown coding: 415, which names those that are known', async (t) => {
   const { send } = await testService(t);
   const body = gzipSync(Buffer.from('{"name":"a"}'));
-  for (const coding of ['compress', 'gzip, gzip', 'gzip, br', 'zip']) {
+  for (const coding of ['compress', 'gzip, gzip', 'identity, gzip', 'gzip, br', 'gzip;q=1', 'zip']) {
     const refused = await send('POST', '/items', coded(coding, body));
     t.equal(refused.status, 415, coding);
     t.match(refused.headers['accept-encoding'], /^gzip, br, (zstd, )?deflate$/);

@@ -74,14 +74,14 @@ t.test('patches that come together: each applied once, refused ones alone', asyn
   t.ok(rows!.transactions < 40, 'fewer transactions than records');
 });
 
-t.test('of replacements of one version that come together one takes place', async (t) => {
+t.test('of changes of one version that come together one takes place', async (t) => {
   const { send } = await testService(t);
   const ids: string[] = [];
   for (let n = 0; n < 5; n++) ids.push((await send('POST', '/items', { body: { name: `i${n}` } })).json.id);
   const puts = ids.flatMap((id) =>
     Array.from({ length: 8 }, async (_, n) => {
       const body = { name: `by ${n}`, price: n / 3 };
-      return send('PUT', `/items/${id}`, { body, headers: { 'if-match': '"1"' } });
+      return send(n % 2 ? 'PUT' : 'PATCH', `/items/${id}`, { body, headers: { 'if-match': '"1"' } });
     }),
   );
   const responses = await Promise.all(puts);

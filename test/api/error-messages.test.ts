@@ -42,25 +42,6 @@ t.test('an unknown query parameter of a list is 400 with the supported ones', as
   );
 });
 
-t.test('a missing item or post has an empty 404 for GET alone', async (t) => {
-  const { send } = await testService(t);
-  for (const collection of ['items', 'posts']) {
-    const path = `/${collection}/${ABSENT}`;
-    t.match(await send('GET', path), { status: 404, text: '' });
-    const singular = collection.slice(0, -1);
-    const body = collection === 'items' ? { name: 'x' } : { userId: ABSENT };
-    t.match(await send('PUT', path, { body }), { status: 404, json: { error: `No such ${singular}.` } });
-    t.match(await send('PATCH', path, { body: { a: 1 } }), {
-      status: 404,
-      json: { error: `No such ${singular}.` },
-    });
-  }
-  t.match(await send('GET', `/users/${ABSENT}/posts`), {
-    status: 404,
-    json: { error: { code: 'USER_NOT_FOUND' } },
-  });
-});
-
 t.test('a 404 names the nearest existing path', onlyBuiltIn('misspells names'), async (t) => {
   const { send } = await testService(t);
   for (const [path, nearest] of [

@@ -205,13 +205,3 @@ t.test('the page of a code remains after the sunset of its version', async (t) =
     }
   }
 });
-
-t.test('the type of a problem document is the address of its explanation', async (t) => {
-  const { send } = await testService(t, { PUBLIC_PREFIX: '/api/v1' });
-  const accept = 'application/problem+json';
-  const { json } = await send('GET', '/nothing', { headers: { accept } });
-  t.equal(json.type, '/api/v1/errors/NOT_FOUND');
-  t.match(await send('GET', json.type), { status: 200, json: { code: 'NOT_FOUND' } });
-  const { json: refused } = await send('GET', '/users', { headers: { accept: `image/png, ${accept}` } });
-  t.match(refused, { type: '/api/v1/errors/NOT_ACCEPTABLE', status: 406, code: 'NOT_ACCEPTABLE' });
-});

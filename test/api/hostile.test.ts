@@ -1,6 +1,7 @@
 import { onlyBuiltIn } from '../support/names.js';
 import { type SendOptions, type ServiceResponse, type TestService, testService } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
+import { words } from '../support/words.js';
 
 const ABSENT = '01890000-0000-7000-8000-000000000000';
 const MERGE_PATCH = 'application/merge-patch+json';
@@ -61,43 +62,25 @@ const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth);
 
 t.test('a body that is no usable JSON document', async (t) => {
   const service = await testService(t);
+  // test/http/strict-json.test.ts has more of each kind.
   const bodies: [string, string | Buffer][] = [
     ['broken', '{"name":'],
-    ['nothing but a brace', '{'],
-    ['a trailing comma', '{"name":"a",}'],
-    ['two documents', '{}{}'],
-    ['single quotes', "{'name':'a'}"],
-    ['NaN', '{"name":NaN}'],
     ['a raw control character', '{"name":"a\nb"}'],
     ['empty', ''],
     ['white space', ' \n '],
-    ['100,000 nested arrays', nested(100_000)],
     ['100,000 nested arrays in a field', `{"name":"a","email":"a@example.org","x":${nested(100_000)}}`],
-    ['100,000 nested objects', `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`],
-    ['100,000 arrays never closed', '['.repeat(100_000)],
-    ['33 levels', `{"name":"a","email":"a@example.org","x":${nested(32)}}`],
     ['null', 'null'],
-    ['a number', '7'],
     ['a string', '"{}"'],
-    ['true', 'true'],
     ['not UTF-8', Buffer.from('{"name":"\xff"}', 'latin1')],
-    ['UTF-16', Buffer.from('{"name":"a"}', 'utf16le')],
-    ['a number out of range', '{"name":"a","email":"a@example.org","x":1e400}'],
     ['an integer that no double holds', '{"name":"a","email":"a@example.org","x":9007199254740993}'],
   ];
   await unharmed(t, service, async ({ id }) => {
     for (const [says, body] of bodies)
-      for (const [method, path, type] of writes(id)) {
-        const response = await service.send(method, path, { body, type });
-        isInvalid(t, response, `${method} ${type} ${says}`);
-      }
+      for (const [method, path, type] of writes(id))
+        isInvalid(t, await service.send(method, path, { body, type }), `${method} ${type} ${says}`);
     for (const [method, path, type] of writes(id)) {
-      const other = type === JSON_PATCH ? {} : [];
-      isInvalid(
-        t,
-        await service.send(method, path, { body: other, type }),
-        `${method} ${type} the other shape`,
-      );
+      const body = type === JSON_PATCH ? {} : [];
+      isInvalid(t, await service.send(method, path, { body, type }), `${method} ${type} the other shape`);
       isInvalid(t, await service.send(method, path), `${method} ${path} no body at all`);
     }
   });
@@ -121,10 +104,6 @@ t.test('a huge body', onlyBuiltIn('is about requests'), async (t) => {
       type: JSON_PATCH,
     });
     t.equal(wide.status, 413, 'a record that a patch makes huge');
-    const doubling = Array.from({ length: 60 }, (_, at) => ({ op: 'copy', from: '/x', path: `/x/${at}` }));
-    const bomb = [{ op: 'add', path: '/x', value: {} }, ...doubling];
-    const response = await service.send('PATCH', `/users/${id}`, { body: bomb, type: JSON_PATCH });
-    t.ok([400, 413, 422].includes(response.status), `copies that double: ${response.status}`);
     const paths = Array.from({ length: 10_001 }, () => ({ op: 'test', path: '/name', value: 'a' }));
     isInvalid(
       t,
@@ -141,64 +120,40 @@ t.test('a huge body', onlyBuiltIn('is about requests'), async (t) => {
   );
 });
 
-t.test('of a member that stands twice the last one counts', async (t) => {
-  const { send } = await testService(t);
-  const { email } = newUser();
-  const body = `{"email":"${email}","name":"First","x":1,"name":"Last","x":{"a":1,"a":2}}`;
-  const created = await send('POST', '/users', { body });
-  t.equal(created.status, 201);
-  t.match(created.json, { name: 'Last', x: { a: 2 } });
-  t.same((await send('GET', `/users/${created.json.id}`)).json, created.json);
-  isInvalid(
-    t,
-    await send('POST', '/users', { body: `{"email":"${email}","name":"a","name":1}` }),
-    'name twice',
-  );
-});
-
-t.test('U+0000 and lone surrogates, anywhere', async (t) => {
+t.test('U+0000, anywhere', async (t) => {
   const service = await testService(t);
   const { send } = service;
-  const escapes = ['\\u0000', '\\ud800', '\\udc00', '\\udc00\\ud800', 'a\\u0000b', 'x\\uD83Dy'];
+  const text = '\\u0000';
   await unharmed(t, service, async ({ id }) => {
-    for (const text of escapes) {
-      const { email } = newUser();
-      const records = [
-        `{"email":"${email}","name":"a${text}"}`,
-        `{"email":"a${text}@example.org","name":"a"}`,
-        `{"email":"${email}","name":"a","x":"${text}"}`,
-        `{"email":"${email}","name":"a","x":{"y":[1,{"z":"${text}"}]}}`,
-        `{"email":"${email}","name":"a","${text}":1}`,
-        `{"email":"${email}","name":"a","x":{"${text}":{}}}`,
-        `{"email":"${email}","name":"a","password":"12345678${text}"}`,
-        `{"email":"${email}","name":"a","id":"${text}"}`,
-      ];
-      const all = writes(id).filter(([, , type]) => type !== JSON_PATCH);
-      const ways = text === escapes[0] ? all : all.slice(0, 1);
-      for (const body of records)
-        for (const [method, path, type] of ways)
-          isInvalid(t, await send(method, path, { body, type }), `${method} ${type} ${body}`);
-      const patches = [
-        `[{"op":"add","path":"/x","value":"${text}"}]`,
-        `[{"op":"add","path":"/${text}","value":1}]`,
-        `[{"op":"replace","path":"/name","value":"a${text}"}]`,
-        `[{"op":"test","path":"/name","value":"${text}"}]`,
-        `[{"op":"copy","from":"/name","path":"/${text}"}]`,
-        `[{"op":"move","from":"/${text}","path":"/x"}]`,
-        `[{"op":"${text}","path":"/x"}]`,
-        `[{"op":"add","path":"/x","value":1,"${text}":1}]`,
-      ];
-      for (const body of patches)
-        isInvalid(t, await send('PATCH', `/users/${id}`, { body, type: JSON_PATCH }), body);
-    }
-    for (const query of [
-      'search=%00',
-      'search=a%00b',
-      'search=%ED%A0%80',
-      'sort=%00',
-      'order=%00',
-      'page=%00',
+    const { email } = newUser();
+    for (const fields of [
+      `"name":"a${text}"`,
+      `"email":"a${text}@example.org"`,
+      `"x":{"y":[1,{"z":"${text}"}]}`,
+      `"${text}":1`,
+      `"x":{"${text}":{}}`,
+      `"password":"12345678${text}"`,
+      `"id":"${text}"`,
     ])
+      for (const [method, path, type] of writes(id).filter(([, , type]) => type !== JSON_PATCH)) {
+        const body = `{"email":"${email}","name":"a",${fields}}`;
+        isInvalid(t, await send(method, path, { body, type }), `${method} ${type} ${body}`);
+      }
+    for (const operation of [
+      `"op":"add","path":"/x","value":"${text}"`,
+      `"op":"add","path":"/${text}","value":1`,
+      `"op":"test","path":"/name","value":"${text}"`,
+      `"op":"copy","from":"/name","path":"/${text}"`,
+      `"op":"move","from":"/${text}","path":"/x"`,
+      `"op":"${text}","path":"/x"`,
+      `"op":"add","path":"/x","value":1,"${text}":1`,
+    ])
+      isInvalid(
+        t,
+        await send('PATCH', `/users/${id}`, { body: `[{${operation}}]`, type: JSON_PATCH }),
+        operation,
+      );
+    for (const query of words('search=%00 search=a%00b search=%ED%A0%80 sort=%00 order=%00 page=%00'))
       for (const path of ['/items', '/users', '/posts', `/users/${id}/posts`])
         for (const more of ['', '&page=1'])
           t.ok((await send('GET', `${path}?${query}${more}`)).status <= 400, `${path}?${query}${more}`);
@@ -257,12 +212,9 @@ t.test('__proto__ and constructor are ordinary keys and pollute nothing', async 
   t.same((await send('GET', patched)).json.valueOf, [1], 'JSON Patch, read back');
   clean(t, 'after writes');
 
-  for (const pointer of [
-    '/__proto__/polluted',
-    '/constructor/prototype/admin',
-    '/toString/admin',
-    '/x/valueOf/a',
-  ])
+  for (const pointer of words(
+    '/__proto__/polluted /constructor/prototype/admin /toString/admin /x/valueOf/a',
+  ))
     for (const op of ['add', 'replace', 'remove', 'test']) {
       const body = [{ op, path: pointer, value: true }];
       const { status } = await send('PATCH', await fresh(), { body, type: JSON_PATCH });
@@ -278,51 +230,26 @@ t.test('__proto__ and constructor are ordinary keys and pollute nothing', async 
   for (const body of ['{"__proto__":{"email":"a@example.org","name":"a"}}', '{"constructor":{"name":"a"}}'])
     isInvalid(t, await send('POST', '/users', { body }), `${body} stands for no required field`);
   clean(t, 'in the end');
-  for (const query of [
-    '__proto__=1',
-    'sort=__proto__',
-    'sort=constructor',
-    'order=toString',
-    'page=__proto__',
-  ])
+  for (const query of words('__proto__=1 sort=__proto__ sort=constructor order=toString page=__proto__'))
     t.equal((await send('GET', `/items?${query}`)).status, 200, query);
-  for (const word of ['__proto__', 'constructor', 'toString']) {
-    t.equal((await send('GET', `/${word}`)).status, 404);
-    t.equal((await send('GET', `/users/${word}`)).status, 404);
-    t.equal((await send('GET', '/users', { headers: { 'api-version': word } })).status, 400);
-    t.equal((await send('POST', '/users', { body: '{}', type: word })).status, 415);
-  }
+  for (const [method, path, options, status] of [
+    ['GET', '/constructor', {}, 404],
+    ['GET', '/users/toString', {}, 404],
+    ['GET', '/users', { headers: { 'api-version': '__proto__' } }, 400],
+    ['POST', '/users', { body: '{}', type: '__proto__' }, 415],
+  ] as const)
+    t.equal((await send(method, path, options)).status, status, path);
 });
 
 t.test('ids of a wrong form are absent records', async (t) => {
   const service = await testService(t);
   const ids = [
-    '1',
-    '-1',
-    '0',
-    'null',
-    'undefined',
-    'NaN',
-    '1e308',
-    ABSENT,
-    `${ABSENT}0`,
-    ABSENT.slice(1),
-    ABSENT.replaceAll('-', ''),
-    `%7B${ABSENT}%7D`,
-    `urn:uuid:${ABSENT}`,
-    `${ABSENT}%20`,
-    `${ABSENT}%0A`,
-    '%20',
-    '..%2F..%2Fetc%2Fpasswd',
-    '%2e%2e',
-    '*',
-    '1;drop%20table%20users',
-    "'%20or%201=1--",
-    '%F0%9F%92%A9',
-    '%EF%BC%91',
-    'g1890000-0000-7000-8000-000000000000',
-    '00000000-0000-0000-0000-000000000000',
-    'ffffffff-ffff-ffff-ffff-ffffffffffff',
+    ...words(`
+      1 -1 0 null undefined NaN 1e308 ${ABSENT} ${ABSENT}0 ${ABSENT.slice(1)} ${ABSENT.replaceAll('-', '')}
+      %7B${ABSENT}%7D urn:uuid:${ABSENT} ${ABSENT}%20 ${ABSENT}%0A %20 ..%2F..%2Fetc%2Fpasswd %2e%2e *
+      1;drop%20table%20users '%20or%201=1-- %F0%9F%92%A9 %EF%BC%91 g1890000-0000-7000-8000-000000000000
+      00000000-0000-0000-0000-000000000000 ffffffff-ffff-ffff-ffff-ffffffffffff
+    `),
     'b'.repeat(200),
     'a'.repeat(5000),
   ];
@@ -392,9 +319,6 @@ t.test('query parameters of any kind have an effect that is defined', async (t) 
     (await send('GET', `/items?sort=name&order=asc&search=${search}`)).json.map(
       ({ name }: { name: string }) => name,
     );
-  t.same(await found('%25'), ['100% wool'], '% is literal');
-  t.same(await found('%'), ['100% wool'], 'a % that encodes nothing');
-  t.same(await found('_'), ['snake_case'], '_ is literal');
   t.same(await found('%5C'), ['back\\slash'], '\\ is literal');
   t.same(await found('%5C%25'), []);
   t.same(await found("'"), []);
@@ -423,15 +347,7 @@ t.test('query parameters of any kind have an effect that is defined', async (t) 
 
 t.test('an invalid percent-encoding in a path', async (t) => {
   const { send } = await testService(t);
-  for (const path of [
-    '/users/%',
-    '/users/%zz',
-    '/users/%f',
-    '/users/%ff',
-    '/users/%C3',
-    '/users/%ED%A0%80',
-    '/%',
-  ])
+  for (const path of words('/users/% /users/%zz /users/%f /users/%ff /users/%C3 /users/%ED%A0%80 /%'))
     for (const method of ['GET', 'HEAD', 'DELETE', 'PUT', 'OPTIONS']) {
       const response = await send(method, path, method === 'PUT' ? { body: newUser() } : {});
       t.equal(response.status, 400, `${method} ${path}`);
@@ -476,21 +392,6 @@ t.test('a body of a wrong type or coding', onlyBuiltIn('is about requests'), asy
     }
     t.equal((await send('POST', '/users', { body: newUser(), type: MERGE_PATCH })).status, 415);
     t.equal((await send('PUT', `/users/${id}`, { body: newUser(), type: JSON_PATCH })).status, 415);
-    for (const coding of ['compress', 'identity, gzip', 'gzip, gzip', 'gzip;q=1', 'x']) {
-      const response = await send('POST', '/users', {
-        body: newUser(),
-        headers: { 'content-encoding': coding },
-      });
-      t.equal(response.status, 415, coding);
-      t.match(response.headers['accept-encoding'], /^gzip, br, (zstd, )?deflate$/, coding);
-    }
-    for (const coding of ['gzip', 'br', 'deflate', 'x-gzip', 'GZIP']) {
-      const response = await send('POST', '/users', {
-        body: newUser(),
-        headers: { 'content-encoding': coding },
-      });
-      isInvalid(t, response, `JSON as ${coding}`);
-    }
   });
   for (const type of [
     'application/json; charset=utf-8',
@@ -509,46 +410,6 @@ t.test('a body of a wrong type or coding', onlyBuiltIn('is about requests'), asy
     201,
     'with a BOM',
   );
-});
-
-t.test('a Content-Length that is not the length of the body', onlyBuiltIn('is about requests'), async (t) => {
-  const service = await testService(t);
-  const head = (length: number) =>
-    `POST /users HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`;
-  await unharmed(t, service, async () => {
-    const body = JSON.stringify(newUser());
-    const shorter = await service.raw(head(body.length - 1) + body);
-    t.match(shorter, /^HTTP\/1\.1 400 Bad Request\r\n/, 'shorter: the document is broken');
-    t.equal(shorter.match(/HTTP\/1\.1 \d/g)?.length, 2, 'and its last byte is no request');
-    t.match(shorter, /"BAD_REQUEST".*$/);
-    const cut = await service.raw(head(10) + body, /\}\}$/);
-    t.match(cut, /^HTTP\/1\.1 400 /);
-    t.notMatch(cut, / 201 /);
-  });
-  const body = JSON.stringify(newUser());
-  const longer = `${head(body.length + 3)}${body}GET /users HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`;
-  const response = await service.raw(longer);
-  t.match(response, /^HTTP\/1\.1 400 /, 'longer: it takes the start of the next request with it');
-  t.notMatch(response, / 201 /);
-});
-
-t.test('a body that is cut off leaves no record', onlyBuiltIn('is about requests'), async (t) => {
-  const service = await testService(t);
-  // The requests of this test, which must arrive in time, are sent to another service of the database.
-  const env = { REQUEST_TIMEOUT_MS: '200', DATABASE_URL: service.databaseUrl };
-  const hasty = await testService(t, env, { headersTimeoutMs: 100 });
-  await unharmed(t, service, async ({ id }) => {
-    for (const [method, path, type] of writes(id)) {
-      const start = `${method} ${path} HTTP/1.1\r\nHost: a\r\nContent-Type: ${type}\r\n`;
-      const responses = await Promise.all([
-        hasty.raw(`${start}Content-Length: 100\r\n\r\n{"email":"cut@example.org","name":"Cut"}`),
-        hasty.raw(
-          `${start}Transfer-Encoding: chunked\r\n\r\n28\r\n{"email":"cut@example.org","name":"Cut"}\r\n`,
-        ),
-      ]);
-      for (const response of responses) t.match(response, /^HTTP\/1\.1 408 /, `${method} ${type}`);
-    }
-  });
 });
 
 t.test('header fields of any kind', onlyBuiltIn('is about requests'), async (t) => {

@@ -199,6 +199,8 @@ t.test('links follow PUBLIC_PREFIX: version 2 is beside version 1', async (t) =>
     t.equal((await send('GET', '/api/v2/items')).json.links.first, `${expected}/items?limit=20`);
     t.equal((await send('GET', '/api/v2/nothing')).json.type, `${expected}/errors/NOT_FOUND`);
     t.match((await send('POST', '/items', { body: { name: 'Lamp' } })).headers.location, publicPrefix);
+    const problem = await send('GET', '/nothing', { headers: { accept: 'application/problem+json' } });
+    t.equal(problem.json.type, `${publicPrefix}/errors/NOT_FOUND`);
   }
 });
 
