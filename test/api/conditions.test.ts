@@ -3,8 +3,8 @@ import { connect } from '../features/mcp/session.js';
 import { declare } from '../support/collections.js';
 import { testService } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
-
 import { until } from '../support/until.js';
+import { words } from '../support/words.js';
 
 t.jobs = 2;
 
@@ -39,6 +39,14 @@ async function library(t: Test) {
 
 /** Conditions that have no value. */
 const EMPTY: readonly JsonObject[] = [
+  ...[
+    { or: [] },
+    { or: [{}] },
+    { not: {} },
+    { not: { price: {} } },
+    { author: {} },
+    { author: { name: {} } },
+  ],
   { title: {} },
   { title: { in: [] } },
   { price: { in: [] } },
@@ -62,32 +70,19 @@ t.test('a condition without a value is 400 by QUERY, by an agent and by GET', as
   const { call } = await connect(t, service.url);
   for (const filter of EMPTY) {
     const about = JSON.stringify(filter);
-    for (const path of ['/books', `/authors/${author.id}/books`, '/api/v2/books'])
-      for (const accept of ['application/json', 'text/csv', 'application/x-ndjson']) {
-        const { status, text } = await service.send('QUERY', path, {
-          body: { filter },
-          headers: { accept },
-        });
-        t.equal(status, 400, `${path} ${accept} ${about} ${text.slice(0, 200)}`);
-      }
+    for (const path of ['/books', `/authors/${author.id}/books`])
+      t.match(await service.send('QUERY', path, { body: { filter } }), { status: 400 }, `${path} ${about}`);
     const { isError, value } = await call('books_list', { filter });
     t.ok(isError, about);
     t.equal(value.error.status, 400, about);
   }
-  for (const query of [
-    'filter[price][in]=',
-    'filter[price]=',
-    'filter[sold]=',
-    'filter=',
-    'filter[title]',
-    'filter[]=',
-  ])
-    for (const path of ['/books', '/api/v2/books']) {
-      const { status, json } = await service.send('GET', `${path}?${query}`);
-      // An empty text is a value.
-      if (query === 'filter[title]') t.equal(json.data.length, 1, query);
-      else t.equal(status, 400, query);
-    }
+  for (const query of words('filter[price][in]= filter[price]= filter[sold]= filter= filter[]='))
+    t.equal((await service.send('GET', `/books?${query}`)).status, 400, query);
+  t.equal(
+    (await service.send('GET', '/books?filter[title]')).json.data.length,
+    1,
+    'an empty text is a value',
+  );
   for (const body of [{ limit: [5] }, { search: ['a'] }, { count: ['none'] }, { page: [1, 2] }])
     t.equal((await service.send('QUERY', '/books', { body })).status, 400, JSON.stringify(body));
 });

@@ -4,6 +4,7 @@ import { connect } from '../features/mcp/session.js';
 import { declare } from '../support/collections.js';
 import { type ServiceResponse, type TestService, testService } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
+import { recordsIn } from '../support/words.js';
 
 t.jobs = 2;
 
@@ -80,7 +81,6 @@ function expected({ author, books }: Library, query: string, titles: string): Js
 }
 
 const NDJSON = 'application/x-ndjson';
-const linesIn = ({ text }: ServiceResponse) => text.split('\n').slice(0, -1);
 
 for (const characters of [40_000, 400_000])
   t.test(`a list with records of ${characters} characters responds to each query`, async (t) => {
@@ -96,8 +96,13 @@ for (const characters of [40_000, 400_000])
         t.same(page.json.data, records, about);
         t.equal(page.json.meta.total, query.includes('count=none') ? undefined : totalOf(query), about);
         t.same((await service.send('HEAD', about)).status, 200, about);
-        const lines = linesIn(await get(about, NDJSON)).map((line) => JSON.parse(line));
-        t.same(lines, records, `${about} as NDJSON`);
+        const lines = await get(about, NDJSON);
+        t.same(recordsIn(lines.text), records, `${about} as NDJSON`);
+        if (query === 'page=1') t.equal(lines.headers['x-total-count'], '4', about);
+        // The author, which each of four books includes, counts four times.
+        if (characters === 400_000 && query === 'include=author&fields=title')
+          for (const { headers } of [page, lines])
+            t.match(headers, { 'transfer-encoding': 'chunked', etag: undefined }, about);
         const [header = '', ...rows] = (await get(about, 'text/csv')).text.split('\r\n').slice(0, -1);
         const at = header.split(',').indexOf('id');
         t.same(
@@ -157,8 +162,18 @@ t.test('an agent and a batch get 413 for a page beyond their limit, and can ask 
   t.match(value.error, { status: 413, code: 'RESPONSE_TOO_LARGE', message: /smaller limit or fields/ });
   t.equal((await call('books_list', { count: 'none', fields: ['title'] })).value.data.length, 4);
   t.equal((await call('books_list', { limit: 2 })).value.data.length, 2);
-  const body = [{ method: 'GET', path: '/books?count=none' }];
-  t.match((await service.send('POST', '/batch', { body })).json.error, { code: 'RESPONSE_TOO_LARGE' });
+  for (const [accept, query, status] of [
+    ['application/json', 'count=none', 413],
+    [NDJSON, 'page=1', 413],
+    [NDJSON, 'limit=2', 200],
+    ['text/csv', 'page=1', 200],
+    ['text/csv', 'page=1&fields=text', 413],
+  ] as const) {
+    const body = [{ method: 'GET', path: `/books?${query}`, headers: { accept } }];
+    const found = await service.send('POST', '/batch', { body });
+    t.equal(found.status, status, `${accept} ${query}: CSV has no fields that are not declared`);
+    if (status === 413) t.match(found.json.error, { code: 'RESPONSE_TOO_LARGE' });
+  }
 });
 
 t.test('of large records that refer to a record, as many are included as fit', async (t) => {
@@ -167,8 +182,7 @@ t.test('of large records that refer to a record, as many are included as fit', a
     for (const accept of ['application/json', NDJSON]) {
       const response = await service.send('GET', path, { headers: { accept } });
       t.equal(response.status, 200, path);
-      const [first] =
-        accept === NDJSON ? linesIn(response).map((line) => JSON.parse(line)) : response.json.data;
+      const [first] = accept === NDJSON ? recordsIn(response.text) : response.json.data;
       t.equal(first.name, author.name, path);
       t.same(first._included.books, [books.get('a'), books.get('b')], path);
     }

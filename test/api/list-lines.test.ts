@@ -1,9 +1,8 @@
 import Papa from 'papaparse';
 import { CITUS_URL } from '../support/citus.js';
 import { declare } from '../support/collections.js';
-import { type ServiceResponse, type TestService, testService } from '../support/service.js';
+import { type ServiceResponse, testService } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
-import { words } from '../support/words.js';
 
 t.jobs = 2;
 
@@ -137,30 +136,6 @@ t.test('pages: links and the total are header fields', async (t) => {
   }
 });
 
-t.test('queries: every operator selects the same as in a page', async (t) => {
-  const { get, author } = await library(t);
-  for (const query of [
-    ...words(`
-      filter[title]=Dune filter[title]=%27%3B-- filter[price][gte]=5 filter[price][lt]=0
-      filter[price][in]=5,10 filter[price][null]=true filter[title][prefix]=%C3%89
-      filter[title][contains]=UNE filter[title][contains]=100%25 filter[tags][has]=sf filter[inPrint]=false
-      filter[published][lt]=1900-01-01T00:00:00Z
-    `),
-    `filter[authorId]=${author.id}`,
-    'filter[price][gt]=0&filter[title][ne]=Dune&sort=-price,title',
-    'sort=-price,-title',
-    'sort=price&order=desc',
-    'order=asc',
-    'search=e',
-    'search=dune&filter[price]=10',
-  ]) {
-    const { data } = (await get(`/books?${query}&limit=100`, 'application/json')).json;
-    t.same(recordsOf(await get(`/books?${query}`, NDJSON)), data, query);
-    t.same(recordsOf(await get(`/books?${query}&limit=100`, NDJSON)), data, `${query}, as a page`);
-  }
-  t.equal((await get('/books?filter[price]=x', NDJSON)).status, 400);
-});
-
 t.test('fields and include', async (t) => {
   const { get, author } = await library(t);
   const some = recordsOf(await get('/books?fields=price,title&filter[price]=10', NDJSON));
@@ -216,34 +191,6 @@ t.test('an empty list; weights; 406', async (t) => {
   t.equal((await get(NDJSON, `/items/${one.id}`)).status, 406, 'a record has no lines');
 });
 
-/** Records of which no page fits into memory. */
-async function fillLarge({ send }: TestService): Promise<void> {
-  for (let count = 0; count < 20; count++)
-    t.equal(
-      (await send('POST', '/items', { body: { name: `${count}`, x: 'é'.repeat(100_000) } })).status,
-      201,
-    );
-}
-
-t.test('large records and pages are streamed', async (t) => {
-  const service = await testService(t);
-  await fillLarge(service);
-  const get = (path: string, accept: string) => service.send('GET', path, { headers: { accept } });
-  const { data } = (await get('/items?page=1', 'application/json')).json;
-  for (const path of ['/items', '/items?page=1']) {
-    t.same(recordsOf(await get(path, NDJSON)), data, path);
-    t.equal(rowsOf(await get(path, CSV)).length, 21, path);
-  }
-  const page = await get('/items?page=2&limit=5', NDJSON);
-  t.equal(page.headers['x-total-count'], '20');
-  t.match(page.headers.link, /page=3&limit=5>; rel="next"/);
-  t.equal(page.headers.etag, undefined);
-  t.same(
-    recordsOf(page).map(({ name }) => name),
-    ['14', '13', '12', '11', '10'],
-  );
-});
-
 t.test('in a batch, only pages', async (t) => {
   const { service } = await library(t);
   const run = (path: string, accept: string) =>
@@ -253,19 +200,6 @@ t.test('in a batch, only pages', async (t) => {
   t.equal(page.json.results[0].body.trimEnd().split('\n').length, 2);
   t.equal(page.json.results[0].headers['x-total-count'], '5');
   for (const path of ['/books', '/books?filter[price]=5']) t.equal((await run(path, CSV)).status, 400, path);
-});
-
-t.test('a page in a batch is 413 if its lines are too large', async (t) => {
-  const service = await testService(t);
-  await fillLarge(service);
-  const statusOf = async (path: string, accept: string) => {
-    const body = [{ method: 'GET', path, headers: { accept } }];
-    return (await service.send('POST', '/batch', { body })).status;
-  };
-  t.equal(await statusOf('/items?page=1', NDJSON), 413);
-  t.equal(await statusOf('/items?page=1', CSV), 200, 'undeclared fields are not in CSV');
-  t.equal(await statusOf('/items?page=1&fields=x', CSV), 413);
-  t.equal(await statusOf('/items?limit=4', NDJSON), 200);
 });
 
 const NOT_ON_CITUS = { skip: CITUS_URL !== '' && 'COMPAT=json-server is refused on Citus' };

@@ -36,7 +36,7 @@ async function library(t: Test, more: Record<string, string> = {}, headers: Reco
 const without = (record: JsonObject, ...names: string[]) =>
   Object.fromEntries(Object.entries(record).filter(([name]) => !names.includes(name)));
 
-for (const mount of ['', '/api/v1', '/api/v2'])
+for (const mount of ['', '/api/v2'])
   t.test(`fields and include work on one record at ${mount}/`, async (t) => {
     const { service, author, book, path } = await library(t);
     const get = (query: string, accept = 'application/json') =>

@@ -1,4 +1,5 @@
 import { declare } from '../support/collections.js';
+import { makeKey } from '../support/credentials.js';
 import { type TestService, testService } from '../support/service.js';
 import { sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
@@ -158,30 +159,13 @@ t.test('several sort keys, pages, counts and fields', async (t) => {
   t.notMatch(html.text, /Emma/);
 });
 
-t.test('related records are included in both directions, with permission', async (t) => {
-  const { service, author } = await library(t);
-  const { data } = (await service.send('GET', '/books?include=author&sort=title,-price')).json;
-  t.equal(data[0]._included.author.name, 'Herbert');
-  t.equal(data.at(-1)._included.author, null);
-  const authors = (await service.send('GET', '/authors?include=books')).json.data;
-  t.same(
-    authors[0]._included.books.map(({ title }: { title: string }) => title),
-    ['Dune', 'Dune Messiah'],
-  );
-  t.notOk('secret' in authors[0]._included.books[0]);
-
-  const secret = 'a secret of more than thirty-two characters';
-  const restricted = await testService(t, {
-    DATABASE_URL: service.databaseUrl,
-    COLLECTIONS: declare(t, DECLARATIONS),
-    MIGRATE: 'auto',
-    AUTH: 'api-key',
-  });
-  const { makeKey } = await import('../support/credentials.js');
+t.test('a filter by related records needs permission to read them', async (t) => {
+  const { service, env } = await library(t);
+  const settings = { ...env, DATABASE_URL: service.databaseUrl, AUTH: 'api-key' };
+  const restricted = await testService(t, settings);
   const { key } = await makeKey(restricted.db, { scopes: ['books:read'] });
   const headers = { 'x-api-key': key };
   t.equal((await restricted.send('GET', '/books?filter[price][gt]=1', { headers })).status, 200);
-  t.equal((await restricted.send('GET', '/books?include=author', { headers })).status, 403);
   for (const filter of ['filter[author][name]=Herbert', 'filter[or][0][not][author][name]=Herbert'])
     for (const path of [`/books?${filter}`, `/books?${filter}&limit=1`, `/api/v2/books?${filter}`])
       t.equal((await restricted.send('GET', path, { headers })).status, 403, path);
@@ -193,26 +177,6 @@ t.test('related records are included in both directions, with permission', async
     403,
   );
   t.equal((await restricted.send('PATCH', '/books?filter[price]=1', { headers, body: {} })).status, 403);
-  t.ok(author.id && secret);
-});
-
-t.test('a record that several records include counts as many times', async (t) => {
-  const { service } = await library(t);
-  const body = { name: 'Large', notes: 'x'.repeat(600_000) };
-  const { id } = (await service.send('POST', '/authors', { body })).json;
-  for (const title of ['One', 'Two'])
-    t.equal((await service.send('POST', '/books', { body: { title, authorId: id } })).status, 201);
-  for (const path of ['/books?page=1&', '/api/v2/books?', `/authors/${id}/books?page=1&`])
-    for (const accept of ['application/json', 'application/x-ndjson', 'text/csv']) {
-      const read = (limit: number) =>
-        service.send('GET', `${path}include=author&limit=${limit}`, { headers: { accept } });
-      const [several, one] = [await read(path.includes('v2') ? 7 : 2), await read(1)];
-      t.equal(several.status, 200, `${path} ${accept}`);
-      t.ok(several.text.length > 1_200_000, `${path} ${accept}`);
-      t.equal(several.headers['transfer-encoding'], 'chunked', `${path} ${accept}`);
-      t.equal(several.headers.etag, undefined, `${path} ${accept}`);
-      t.ok(one.headers.etag, `${path} ${accept}`);
-    }
 });
 
 t.test('what is not valid is 400 and names what is', async (t) => {
@@ -299,20 +263,6 @@ t.test('QUERY reads the same from a body, and repeats it as an address', async (
   t.same(again.json.data, found.json.data);
   t.same((await query({ filter: { isbn: { in: ['4,5'] } } })).json.meta.total, 1, 'a comma in a value');
   t.equal((await query({})).json.meta.total, BOOKS.length);
-  for (const filter of [
-    { price: {} },
-    { or: [] },
-    { or: [{}] },
-    { not: {} },
-    { not: { price: {} } },
-    { author: {} },
-    { author: { name: {} } },
-  ])
-    t.match(
-      await query({ filter }),
-      { status: 400, json: { errors: [{ message: /must have a condition, or an operator/ }] } },
-      JSON.stringify(filter),
-    );
   const long = await query({
     filter: { isbn: { in: ['1', '2', 'ä'.repeat(5000)] } },
     sort: ['-price'],

@@ -116,7 +116,8 @@ t.test('words, phrases, beginnings and exclusions are found in each form of a li
   ];
   const array = async (path: string, search: string) =>
     names((await service.send('GET', `${path}?${new URLSearchParams({ search })}`)).json);
-  for (const [search, ...expected] of rows) {
+  for (const [search, ...expected] of rows) t.same(await array('/lamps', search), expected, search);
+  for (const [search, ...expected] of rows.slice(0, 3)) {
     const { total, count, html, ...lists } = await found(service, '/lamps', search);
     for (const [form, list] of Object.entries(lists)) t.same(list, expected, `${search} ${form}`);
     t.same([total, count, html], [expected.length, expected.length, expected.length], search);
