@@ -4,6 +4,7 @@ import { VERSIONS } from '../../src/versions/supported.js';
 import { CITUS_URL } from '../support/citus.js';
 import { type ServiceResponse, testDatabase, testService } from '../support/service.js';
 import t from '../support/test.js';
+import { words } from '../support/words.js';
 
 const APP = 'https://app.example.org';
 const OTHER = 'http://localhost:8080';
@@ -61,15 +62,7 @@ t.test('every response to an origin that is listed may be read by its pages', as
       t.ok(listOf(response.headers.vary).includes('origin'));
       t.equal(response.headers['access-control-allow-credentials'], undefined);
       const exposed = listOf(response.headers['access-control-expose-headers']);
-      for (const name of [
-        'etag',
-        'location',
-        'link',
-        'retry-after',
-        'ratelimit',
-        'x-request-id',
-        'api-version',
-      ])
+      for (const name of words('etag location link retry-after ratelimit x-request-id api-version'))
         t.ok(exposed.includes(name), name);
     }
   }
@@ -83,16 +76,12 @@ t.test('every field that responses have is exposed, except those that pages may 
     V1_SUNSET: '2999-01-01T00:00:00Z',
   });
   const headers = { origin: APP };
-  const created = await send('POST', '/items', {
-    headers: { ...headers, 'idempotency-key': 'k', prefer: 'return=minimal' },
-    body: { name: 'x' },
-  });
+  const keyed = { ...headers, 'idempotency-key': 'k', prefer: 'return=minimal' };
+  const create = () => send('POST', '/items', { headers: keyed, body: { name: 'x' } });
+  const created = await create();
   const responses = [
     created,
-    await send('POST', '/items', {
-      headers: { ...headers, 'idempotency-key': 'k', prefer: 'return=minimal' },
-      body: { name: 'x' },
-    }),
+    await create(),
     await send('GET', String(created.headers.location), { headers }),
     await send('OPTIONS', '/items', { headers }),
   ];
@@ -108,18 +97,11 @@ t.test('every field that responses have is exposed, except those that pages may 
 t.test('other origins are served as ever, and get no field of it', async (t) => {
   const { send } = await testService(t, { CORS_ORIGINS });
   const foreign = [
-    'https://evil.example.org',
-    'http://app.example.org',
-    'https://app.example.org:8443',
-    'https://app.example.org/',
-    'https://APP.example.org',
-    'https://app.example.org.evil.org',
-    `${APP}, ${OTHER}`,
-    'null',
-    '*',
-    '',
-    '__proto__',
-    undefined,
+    ...words(`
+      https://evil.example.org http://app.example.org https://app.example.org:8443 https://app.example.org/
+      https://APP.example.org https://app.example.org.evil.org null * __proto__
+    `),
+    ...[`${APP}, ${OTHER}`, '', undefined],
   ];
   for (const origin of foreign) {
     const headers = {
@@ -165,14 +147,7 @@ t.test('a preflight needs no credential, and its response lists what the resourc
       allow: methods.replace('POST, PATCH, DELETE', 'POST'),
     });
     const allowed = listOf(response.headers['access-control-allow-headers']);
-    for (const name of [
-      'authorization',
-      'content-type',
-      'if-match',
-      'idempotency-key',
-      'x-api-key',
-      'x-signature',
-    ])
+    for (const name of words('authorization content-type if-match idempotency-key x-api-key x-signature'))
       t.ok(allowed.includes(name), name);
     t.notOk(allowed.includes('*'));
   }

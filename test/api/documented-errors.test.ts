@@ -1,4 +1,3 @@
-import type postgres from 'postgres';
 import { CITUS_URL } from '../support/citus.js';
 import { declare } from '../support/collections.js';
 import { type SendOptions, type TestService, testService } from '../support/service.js';
@@ -42,11 +41,6 @@ async function expectAll(t: Test, { send }: TestService, rows: readonly Row[]): 
     t.equal(response.status, status, `${method} ${path}: ${response.text.slice(0, 200)}`);
     if (code !== undefined) t.match(response.text, `"code":"${code}"`);
   }
-}
-
-function sql(t: Test, { databaseUrl }: TestService): postgres.Sql {
-  const connection = sqlOf(t, databaseUrl);
-  return connection;
 }
 
 /** A shelf with one book. */
@@ -133,14 +127,14 @@ t.test('errors about webhooks', async (t) => {
     ['GET', `/webhooks/${json.id}`, given({ 'if-match': '"none"' }), 412],
     ['PUT', `/webhooks/${json.id}`, given({ 'if-match': '"none"' }, body), 412],
   ]);
-  await sql(t, service)`insert into webhooks (id, url, types, description, enabled, secret)
+  await sqlOf(t, service.databaseUrl)`insert into webhooks (id, url, types, description, enabled, secret)
     select gen_random_uuid(), url, types, description, enabled, secret from webhooks, generate_series(2, 1000)`;
   await expectAll(t, service, [['POST', '/webhooks', { body }, 409, 'TOO_MANY_WEBHOOKS']]);
 });
 
 t.test('a full database', async (t) => {
   const service = await testService(t);
-  const run = sql(t, service);
+  const run = sqlOf(t, service.databaseUrl);
   await run`create function refuse() returns trigger language plpgsql
     as $$ begin raise exception 'the disk is full' using errcode = 'disk_full'; end $$`;
   // Distributed tables have no triggers.

@@ -38,18 +38,13 @@ async function fill(service: TestService, count: number, more: object = {}): Pro
   t.equal((await service.send('POST', '/cups', { type, body: cups.join('\n') })).status, 201);
 }
 
-function querying(t: Test, service: TestService) {
-  const sql = sqlOf(t, service.databaseUrl);
-  return sql;
-}
-
 const totalOf = async (service: TestService, query = ''): Promise<number> =>
   (await service.send('GET', `/cups?page=1&limit=1${query}`)).json.meta.total;
 
 t.test('statements change and delete many records, each with its event', async (t) => {
   const service = await withCups(t);
   await fill(service, 600);
-  const sql = querying(t, service);
+  const sql = sqlOf(t, service.databaseUrl);
   const body = [{ op: 'add', path: '/marks/-', value: 'x' }];
   const headers = { prefer: 'respond-async' };
   const changed = await service.send('PATCH', '/cups?filter[size][lt]=5', {
@@ -92,7 +87,7 @@ t.test('one record that is refused leaves all as they were', async (t) => {
   const { id: used } = (await service.send('POST', '/sets', { body: { name: 'used' } })).json;
   await service.send('POST', '/sets', { body: { name: 'free' } });
   await fill(service, 1, { name: 'last', size: 50, setId: used });
-  const sql = querying(t, service);
+  const sql = sqlOf(t, service.databaseUrl);
   const stored = async () => JSON.stringify(await sql`select doc from cups union all select doc from sets`);
   const before = await stored();
   const all = '/cups?filter[size][gte]=0';
@@ -131,7 +126,9 @@ t.test('records that refer to each other are deleted in an order that permits it
 t.test('changes that take too long are undone, and go on by id', async (t) => {
   const service = await withCups(t, { DB_TIMEOUT_MS: '600000' });
   await fill(service, 300);
-  const ids = (await querying(t, service)`select id from cups order by id`).map(({ id }) => id as string);
+  const ids = (await sqlOf(t, service.databaseUrl)`select id from cups order by id`).map(
+    ({ id }) => id as string,
+  );
   // The first request is late when its fourth statement begins.
   let looks = 0;
   const { now } = changeClock;
@@ -163,7 +160,7 @@ t.test('large records are changed and deleted together', async (t) => {
 
 /** Holds the records of a table for which a condition is true, until `release`. */
 async function hold(t: Test, service: TestService, table: string, condition: string) {
-  const sql = querying(t, service);
+  const sql = sqlOf(t, service.databaseUrl);
   await sql.unsafe('begin');
   await sql.unsafe(`select from ${table} where ${condition} for update`);
   const waits =
@@ -192,9 +189,10 @@ t.test('a record that matches no longer when it is locked is neither changed nor
     t.match(await sent, { status: 200, json: { meta: { matched: 3 } } }, method);
     await held.sql.unsafe(`update cups set size = 2 where doc::json->>'name' = 'n12'`);
   }
-  t.same(await querying(t, service)`select doc::json->>'name' as name, version from cups where size = 2`, [
-    { name: 'n12', version: 1 },
-  ]);
+  t.same(
+    await sqlOf(t, service.databaseUrl)`select doc::json->>'name' as name, version from cups where size = 2`,
+    [{ name: 'n12', version: 1 }],
+  );
 });
 
 t.test('access rules permit all changes, as of their transaction, or none', async (t) => {
@@ -214,7 +212,7 @@ t.test('access rules permit all changes, as of their transaction, or none', asyn
   t.equal((await operator('POST', '/issues', lines.join('\n'), type)).status, 201);
   await made('/issues', { title: 'Robbery', projectId: foreign, estimate: 3 });
   const change = (body: object, by = bob) => by.call('PATCH', '/issues?filter[estimate][gte]=0', body);
-  const sql = querying(t, service);
+  const sql = sqlOf(t, service.databaseUrl);
   const written = async () => {
     const [row] =
       await sql`select count(*)::integer as number, count(distinct (xmin::text, cmin::text))::integer as statements from issues where version > 1`;

@@ -1,4 +1,3 @@
-import { createHmac } from 'node:crypto';
 import type net from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -7,6 +6,7 @@ import { awaitedBodies } from '../../src/transport/request-body.js';
 import { connected } from '../support/connected.js';
 import { mockLimits, pause } from '../support/pause.js';
 import { testService } from '../support/service.js';
+import { sign } from '../support/signed.js';
 import t from '../support/test.js';
 import { until } from '../support/until.js';
 
@@ -19,12 +19,7 @@ const SIGNATURE = {
 const JSON_FIELDS = 'Host: localhost\r\nContent-Type: application/json\r\n';
 const LARGE = 1_048_576;
 
-/** A connection from one of the addresses of the loopback network. */
-function signed(path: string, body: string, keyId = 'a'): Record<string, string> {
-  const at = String(Math.floor(Date.now() / 1000));
-  const signature = createHmac('sha256', SECRET).update(`${at}\nPOST\n${path}\n${body}`).digest('base64');
-  return { 'x-timestamp': at, 'x-signature': signature, 'x-key-id': keyId };
-}
+const signed = (path: string, body: string) => sign('a', SECRET, 'POST', path, body);
 
 const madeUp = (fields: Record<string, string>) =>
   Object.entries({

@@ -2,7 +2,7 @@ import { setUserScopes } from '../../src/auth/user-scopes.js';
 import type { JsonObject } from '../../src/json.js';
 import { rpc } from '../support/callers.js';
 import { declare } from '../support/collections.js';
-import { makeKey } from '../support/credentials.js';
+import { byPassword, makeKey, PASSWORD } from '../support/credentials.js';
 import { ADMIN, withAccess } from '../support/declared.js';
 import { type SendOptions, type ServiceResponse, testService, UNDECLARED } from '../support/service.js';
 import { sqlOf } from '../support/sql.js';
@@ -11,7 +11,6 @@ import t, { type Test } from '../support/test.js';
 const ENV = { AUTH: 'api-key,basic', INSECURE: 'basic', AUTH_FAILURES: '0', MCP: 'on' };
 const MERGE_PATCH = 'application/merge-patch+json';
 const JSON_PATCH = 'application/json-patch+json';
-const PASSWORD = 'correct horse battery staple';
 const MORE = 'The user was granted scopes that this credential lacks.';
 
 type As = (method: string, path: string, options?: SendOptions) => Promise<ServiceResponse>;
@@ -150,8 +149,7 @@ t.test('an administrator whose credential has fewer scopes is a user of its own 
   const wrong = { email: 'eve@example.org', current_password: 'wrong battery staple' };
   t.equal((await change(wrong)).json.error.code, 'CURRENT_PASSWORD_WRONG');
   t.equal((await change({ email: 'eve@example.org', current_password: PASSWORD })).status, 200);
-  const authorization = `Basic ${Buffer.from(`eve@example.org:${PASSWORD}`).toString('base64')}`;
-  t.equal((await send('GET', '/whoami', { headers: { authorization } })).status, 200);
+  t.equal((await send('GET', '/whoami', { headers: byPassword('eve@example.org') })).status, 200);
   t.equal((await token('DELETE', `/users/${id}`)).status, 403, 'an application without self:delete');
   t.equal((await (await by(id, 'users:write', 'self:delete'))('DELETE', `/users/${id}`)).status, 204);
 });
@@ -169,14 +167,13 @@ async function withLeader(t: Test) {
   const { admin, user, send } = all;
   const leader = await user('leader');
   await admin('PATCH', `/users/${leader}`, { body: { password: PASSWORD } });
-  const authorization = `Basic ${Buffer.from(`leader@example.org:${PASSWORD}`).toString('base64')}`;
   const member = async (name: string, ...scopes: string[]) => {
     const id = await user(name, ...scopes);
     await admin('PATCH', `/users/${id}`, { body: { leader } });
     return id;
   };
   const inPerson: As = (method, path, options = {}) =>
-    send(method, path, { ...options, headers: { ...options.headers, authorization } });
+    send(method, path, { ...options, headers: { ...options.headers, ...byPassword('leader@example.org') } });
   return { ...all, leader, member, inPerson };
 }
 

@@ -1,6 +1,6 @@
 import { scryptSync } from 'node:crypto';
 import { isYoungerThan } from '../../src/auth/principal.js';
-import { makeKey } from '../support/credentials.js';
+import { byPassword, byToken, makeKey } from '../support/credentials.js';
 import { AUDIENCE, claims, sign, signingKey, testIssuer } from '../support/issuer.js';
 import { mockLimits } from '../support/pause.js';
 import { type SendOptions, type ServiceResponse, testService } from '../support/service.js';
@@ -37,10 +37,8 @@ async function setup(t: Test, env: Record<string, string> = {}, password: string
   const sql = sqlOf(t, service.databaseUrl);
   if (password) await sql`insert into passwords values (${id}, ${quickHash(password)})`;
   const self = as((await makeKey(service.db, { subject: id, scopes: ['self'] })).key);
-  const signIn = async (password: string) => {
-    const authorization = `Basic ${Buffer.from(`${RECORD.email}:${password}`).toString('base64')}`;
-    return (await service.send('GET', '/whoami', { headers: { authorization } })).status;
-  };
+  const signIn = async (password: string) =>
+    (await service.send('GET', '/whoami', { headers: byPassword(RECORD.email, password) })).status;
   return { ...service, admin, writer, self, id, signIn, sql };
 }
 
@@ -175,10 +173,9 @@ t.test('no token replaces the current password, however recent its sign-in is; B
   const issuer = await testIssuer(t, key);
   const env = { AUTH: 'api-key, basic, bearer', ISSUER: issuer.url, AUDIENCE };
   const { send, id, signIn } = await setup(t, env);
-  const change = (authorization: string, password: string) =>
-    send('PATCH', `/users/${id}`, { headers: { authorization }, body: { password } });
-  const basic = Buffer.from(`${RECORD.email}:${OLD}`).toString('base64');
-  t.equal((await change(`Basic ${basic}`, NEW)).status, 200, 'basic');
+  const change = (headers: Record<string, string>, password: string) =>
+    send('PATCH', `/users/${id}`, { headers, body: { password } });
+  t.equal((await change(byPassword(RECORD.email, OLD), NEW)).status, 200, 'basic');
   t.equal(await signIn(NEW), 200);
   const now = Math.floor(Date.now() / 1000);
   for (const [says, authTime, status] of [
@@ -188,12 +185,12 @@ t.test('no token replaces the current password, however recent its sign-in is; B
     ['no number', 'now', 403],
     ['a recent sign-in', now, 403],
   ] as const) {
-    const token = `Bearer ${await sign(key, claims(issuer.url, { sub: id, scope: 'self', auth_time: authTime }))}`;
-    t.equal((await change(token, `${says}, a password`)).status, status, says);
-    t.equal((await send('DELETE', `/users/${id}`, { headers: { authorization: token } })).status, 403, says);
+    const own = { sub: id, scope: 'self', auth_time: authTime };
+    const headers = byToken(await sign(key, claims(issuer.url, own)));
+    t.equal((await change(headers, `${says}, a password`)).status, status, says);
+    t.equal((await send('DELETE', `/users/${id}`, { headers })).status, 403, says);
   }
-  const password = Buffer.from(`${RECORD.email}:${NEW}`).toString('base64');
-  const inPerson = { headers: { authorization: `Basic ${password}` } };
+  const inPerson = { headers: byPassword(RECORD.email, NEW) };
   t.equal((await send('DELETE', `/users/${id}`, inPerson)).status, 204, 'in person');
 });
 

@@ -1,11 +1,8 @@
-import { makeKey } from '../support/credentials.js';
+import { byKey as by, byPassword, makeKey, PASSWORD } from '../support/credentials.js';
 import { testService } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 
 const ENV = { AUTH: 'api-key,basic', INSECURE: 'basic', BASIC_SCOPES: 'self items:write' };
-const PASSWORD = 'correct horse battery staple';
-
-const by = (key: string) => ({ 'x-api-key': key });
 
 /** A service with a user, as an administrator's key made it. */
 async function setUp(t: Test) {
@@ -27,8 +24,7 @@ t.test('users:write includes what every user may', async (t) => {
   t.equal((await send('POST', '/items', { headers: writer, body })).status, 403);
   const reset = await send('PATCH', `/users/${id}`, { headers: writer, body: { password: PASSWORD } });
   t.equal(reset.status, 200, 'without the current password');
-  const authorization = `Basic ${Buffer.from(`ann@example.org:${PASSWORD}`).toString('base64')}`;
-  t.equal((await send('POST', '/items', { headers: { authorization }, body })).status, 201);
+  t.equal((await send('POST', '/items', { headers: byPassword('ann@example.org'), body })).status, 201);
 });
 
 t.test('admin can act as anyone, and a key outlives the user that is its subject', async (t) => {

@@ -5,7 +5,7 @@ import type { AuthRequest } from '../../src/auth/scheme.js';
 import { Bearer } from '../../src/auth/schemes/bearer.js';
 import { readConfig } from '../../src/config/config.js';
 import { createLog } from '../../src/telemetry/log.js';
-import { makeKey } from '../support/credentials.js';
+import { byPassword, makeKey } from '../support/credentials.js';
 import { AUDIENCE, claims, json, sign, signingKey, testIssuer } from '../support/issuer.js';
 import { SIGN_IN } from '../support/names.js';
 import { mockClock } from '../support/pause.js';
@@ -23,10 +23,6 @@ const CHECK_MS = 50;
 /** Heartbeats, which would find some of it out by themselves, are far apart. */
 const QUIET = { eventsHeartbeatMs: 600_000, eventsCredentialMs: CHECK_MS };
 const ENV = { AUTH: 'api-key, basic', INSECURE: 'basic' };
-
-const basicOf = (email: string, password: string) => ({
-  authorization: `Basic ${Buffer.from(`${email}:${password}`).toString('base64')}`,
-});
 
 t.test('two checks fit into the two seconds that docs/events.md and docs/accounts.md name', async (t) => {
   t.ok(2 * readConfig({}).eventsCredentialMs <= 2000);
@@ -102,7 +98,7 @@ for (const scheme of ['basic', 'api-key'])
     const id = await user('ada@example.org');
     const self = await makeKey(service.db, { subject: id, scopes: ['self'] });
     const each = await stream(
-      scheme === 'basic' ? basicOf('ada@example.org', PASSWORD) : { 'x-api-key': self.key },
+      scheme === 'basic' ? byPassword('ada@example.org', PASSWORD) : { 'x-api-key': self.key },
     );
     await service.send('DELETE', `/users/${id}`, { headers: admin });
     await ends(t, each, other);
@@ -124,7 +120,7 @@ t.test('`self` of a subject that never was a user stays', async (t) => {
 t.test('a changed password', SIGN_IN, async (t) => {
   const { service, admin, stream, user, other } = await setup(t);
   const id = await user('ada@example.org');
-  const open = await stream(basicOf('ada@example.org', PASSWORD));
+  const open = await stream(byPassword('ada@example.org', PASSWORD));
   t.equal(open.status, 200);
   const body = { password: 'another long password 2' };
   await service.send('PATCH', `/users/${id}`, { body, headers: admin });

@@ -1,6 +1,6 @@
 import { noBrowser, openPage } from '../support/chromium.js';
 import { claimPort } from '../support/claimed-port.js';
-import { makeKey } from '../support/credentials.js';
+import { byPassword, makeKey } from '../support/credentials.js';
 import { exampleClients } from '../support/example-clients.js';
 import { json, testIssuer } from '../support/issuer.js';
 import { type TestService, testService } from '../support/service.js';
@@ -98,8 +98,7 @@ t.test('a ticket ends with the key, the password or the user of its creator', as
   const user = async (email: string) => {
     const body = { email, name: 'A', password };
     const { id } = (await service.send('POST', '/users', { headers: admin, body })).json;
-    const credential = Buffer.from(`${email}:${password}`).toString('base64');
-    return { path: `/users/${id}`, headers: { authorization: `Basic ${credential}` } };
+    return { path: `/users/${id}`, headers: byPassword(email, password) };
   };
   const [ada, eve] = [await user('ada@example.org'), await user('eve@example.org')];
   const key = await makeKey(service.db);

@@ -1,8 +1,9 @@
-import { createHmac, X509Certificate } from 'node:crypto';
+import { X509Certificate } from 'node:crypto';
 import { authority, withoutOpenssl } from '../../support/certificates.js';
-import { makeKey } from '../../support/credentials.js';
+import { byToken as bearer, byPassword, makeKey } from '../../support/credentials.js';
 import { AUDIENCE, claims, sign, signingKey, testIssuer } from '../../support/issuer.js';
 import { testService } from '../../support/service.js';
+import { sign as signRequest } from '../../support/signed.js';
 import t from '../../support/test.js';
 
 t.test('all schemes of one service, over TLS', { skip: withoutOpenssl }, async (t) => {
@@ -42,14 +43,12 @@ t.test('all schemes of one service, over TLS', { skip: withoutOpenssl }, async (
 
   const { key: apiKey } = await makeKey(db, { subject: 'machine' });
   await makeKey(db, { subject: 'alice', certificate: alice.cert });
-  const timestamp = String(Math.floor(Date.now() / 1000));
-  const signature = createHmac('sha256', secret).update(`${timestamp}\nGET\n/whoami\n`).digest('base64');
+  const signed = signRequest('one', secret, 'GET', '/whoami', '');
   const token = await sign(key, claims(issuer.url));
-  const bearer = (value: string) => ({ authorization: `Bearer ${value}` });
   t.equal(await callerOf(bearer(token)), 'bearer ada');
   t.equal(await callerOf(bearer(apiKey)), 'api-key machine');
   t.equal(await callerOf({ 'x-api-key': apiKey }), 'api-key machine');
-  t.equal(await callerOf({ 'x-timestamp': timestamp, 'x-signature': signature }), 'signature signer');
+  t.equal(await callerOf(signed), 'signature signer');
   t.equal(await callerOf({}, alice), 'mtls alice');
   t.equal(await callerOf({}, bob), 401, 'an unregistered certificate');
   t.equal(
@@ -59,7 +58,7 @@ t.test('all schemes of one service, over TLS', { skip: withoutOpenssl }, async (
   );
   t.equal(await callerOf(bearer('nonsense'), alice), 401, 'also when it is invalid');
   t.equal(await callerOf({ ...bearer(token), 'x-api-key': apiKey }), 400);
-  t.equal(await callerOf({ 'x-api-key': apiKey, 'x-signature': signature }), 400);
+  t.equal(await callerOf({ 'x-api-key': apiKey, ...signed }), 400);
 
   const password = 'a password over TLS';
   const created = await send('POST', '/users', {
@@ -67,8 +66,7 @@ t.test('all schemes of one service, over TLS', { skip: withoutOpenssl }, async (
     body: { email: 'ada@example.org', name: 'Ada', password },
     tls: { ca: ca.cert },
   });
-  const basic = Buffer.from(`ada@example.org:${password}`).toString('base64');
-  t.equal(await callerOf({ authorization: `Basic ${basic}` }), `basic ${created.json.id}`);
+  t.equal(await callerOf(byPassword('ada@example.org', password)), `basic ${created.json.id}`);
 
   const fingerprint = new X509Certificate(alice.cert).fingerprint256.replaceAll(':', '');
   const thumbprint = Buffer.from(fingerprint, 'hex').toString('base64url');

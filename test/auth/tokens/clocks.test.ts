@@ -1,8 +1,8 @@
-import { createHmac } from 'node:crypto';
 import { prune } from '../../../src/db/maintenance.js';
 import { shiftedDatabase } from '../../support/clock.js';
 import { AUDIENCE, claims, sign, signingKey, testIssuer } from '../../support/issuer.js';
 import { RETENTION, type TestService, testService } from '../../support/service.js';
+import { sign as signRequest } from '../../support/signed.js';
 import t from '../../support/test.js';
 
 const SECRET = 'the first secret, of more than 32 characters';
@@ -12,11 +12,7 @@ const SIGNATURE = {
   AUTH_FAILURES: '0',
 };
 
-function signed(age: number): Record<string, string> {
-  const at = String(Math.floor(Date.now() / 1000) - age);
-  const signature = createHmac('sha256', SECRET).update(`${at}\nGET\n/whoami\n`).digest('base64');
-  return { 'x-timestamp': at, 'x-signature': signature };
-}
+const signed = (age: number) => signRequest('a', SECRET, 'GET', '/whoami', '', age);
 
 /** The statuses of the same request twice, with all that has expired forgotten in between. */
 async function twice({ send, db }: TestService, headers: Record<string, string>): Promise<number[]> {

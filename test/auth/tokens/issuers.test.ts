@@ -263,11 +263,7 @@ for (const { heading, header, access, subject, scopes, others = [], id } of some
       ['an ID token for that audience without nonce and at_hash', await make({ ...bare, ...api }), NONE],
       ['an access token with a nonce', await make({ ...valid, nonce: 'n' }), NONE],
       ['an access token with at_hash', await make({ ...valid, at_hash: 'h' }), NONE],
-      ['another audience', await make({ ...valid, aud: 'https://other.example.org' }), /another audience/],
-      ['another tenant', await make({ ...valid, iss: `${env.ISSUER}x` }), /another issuer/],
-      ['a security event token', await make({ ...valid, events: {} }), NONE],
       ['a logout token', await make(valid, { typ: 'logout+jwt' }), NONE],
-      ['a type that is an array', await make(valid, { typ: ['JWT'] }), /not an access token|malformed/],
     ];
     for (const [says, token, message] of rows) {
       const response = await whoami(service, token);
