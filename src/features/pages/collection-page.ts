@@ -15,7 +15,7 @@ import { ListView, listQueryOf } from './list-query.js';
 import { recordsTable } from './list-table.js';
 import { isOpen } from './navigation.js';
 import type { Page, PageOptions } from './pages.js';
-import { creationAction } from './record-form-actions.js';
+import { recordForm } from './record-form-actions.js';
 import { fillOf, newRecordPage } from './record-forms.js';
 import { mayWrite, othersOf } from './site.js';
 
@@ -32,7 +32,7 @@ export function listPage(resource: Resource, parent?: Resource): Page {
       const view = new ListView(resource, path, request.query, othersOf(site));
       return filterPage(view, context, [{ text: collectionLabel(resource.name), href: path }], message);
     },
-    form: bulkPage(resource, creationAction(editableOf(resource))),
+    form: bulkPage(resource, recordForm(editableOf(resource))),
   };
 }
 

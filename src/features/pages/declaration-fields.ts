@@ -142,7 +142,7 @@ export function fieldTable(rows: readonly FieldRow[], collections: readonly stri
         html`<label class="flag"><input type="checkbox" name="${flag}" value="${at}"${flags.includes(flag) && html` checked`}> ${flag}</label> `,
     );
     return [
-      html`${hidden('was', was)}<input id="row-${at + 1}" name="name" aria-label="Name of ${of}" placeholder="Name" value="${name}">`,
+      html`${hidden('was', was)}<input name="name" aria-label="Name of ${of}" placeholder="Name" value="${name}">`,
       html`<select name="type" aria-label="Type of ${of}">${optionsOf(
         [...types].map((each) => [each, each] as const),
         type,

@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { accessSync, constants, linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { at, type Endpoint } from '../../api/endpoint.js';
 import type { Core } from '../../app/open-features.js';
@@ -36,8 +36,6 @@ export interface DeclarationFile {
 export interface DeclarationPlan
   extends DeclarationFile,
     Pick<CheckedPlan, 'steps' | 'drops' | 'violations'> {
-  /** The text of the file before. */
-  readonly former: string;
   /** Whether stored records prevent it. */
   readonly isRefused: boolean;
   readonly isApplied: boolean;
@@ -82,10 +80,7 @@ async function change({ files }: PageServices, { body, headers }: Request): Prom
   const isApplied = applies === true && file.applies && !isRefused(plan, {});
   if (isApplied) await files.apply(file, text);
   const { steps, drops, violations } = plan;
-  return jsonReply({
-    ...{ ...file, text, former: file.text, steps, drops, violations },
-    ...{ isRefused: isRefused(plan, {}), isApplied },
-  });
+  return jsonReply({ ...file, text, steps, drops, violations, isRefused: isRefused(plan, {}), isApplied });
 }
 
 export const jsonReply = (value: object): Reply => ({
@@ -164,18 +159,11 @@ export class DeclarationFiles {
   /** A file is never there in part. A text that is empty removes it. */
   #replace({ collection, etag }: DeclarationFile, text: string): void {
     const path = this.#pathOf(`${collection}.json`);
-    const draft = this.#pathOf(`.${collection}.${randomUUID()}`);
     if (this.read(collection).etag !== etag) throw changedMeanwhile();
     if (text === '') return rmSync(path);
+    const draft = this.#pathOf(`.${collection}.${randomUUID()}`);
     writeFileSync(draft, text);
-    try {
-      if (etag !== '') return renameSync(draft, path);
-      linkSync(draft, path);
-    } catch (error) {
-      throw (error as { code?: string }).code === 'EEXIST' ? changedMeanwhile() : error;
-    } finally {
-      rmSync(draft, { force: true });
-    }
+    renameSync(draft, path);
   }
 
   #pathOf(name: string): string {

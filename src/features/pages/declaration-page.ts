@@ -1,11 +1,9 @@
 import { createHash } from 'node:crypto';
-import { isDeepStrictEqual } from 'node:util';
 import { newDeclaration } from '../../declarations/declaration.js';
 import type { Problem } from '../../errors/problem.js';
 import { type Html, html, type Part } from '../../formats/html.js';
-import { isObject, type Json, type JsonObject } from '../../json.js';
 import { violationsText } from '../../schema/checked-plan.js';
-import { type FieldRow, fieldTable, rowsIn, rowsOf, withRows } from './declaration-fields.js';
+import { fieldTable, rowsIn, rowsOf, withRows } from './declaration-fields.js';
 import {
   DECLARATIONS_PATH,
   type DeclarationFile,
@@ -59,15 +57,12 @@ export const declarationPage: Page = {
         ? `${submitted.site.prefix}/${collection}?_done=${etag === '' ? 'created' : 'saved'}`
         : planPage(plan, stateOf(submitted));
     },
-    failed: async (problem, submitted) => {
-      const { entered, site, request } = submitted;
+    failed: (problem, submitted) => {
+      const { entered, site } = submitted;
       const own = stateOf(submitted);
-      const file = await readAs(site, request, DECLARATIONS_PATH, { collection: own.collection });
-      const rows = rowsIn(entered);
       const isText = entered.texts.has('_text');
-      const inputs = isText ? textInput(entered.own('_text')) : fieldTable(rows, namesIn(site));
-      const faults = faultsOf(problem, own, objectIn(String(file?.text)), rows);
-      return { ...headOf(own), body: html`${faults}${editor(own, inputs)}` };
+      const inputs = isText ? textInput(entered.own('_text')) : fieldTable(rowsIn(entered), namesIn(site));
+      return { ...headOf(own), body: html`${faultsOf(problem, own)}${editor(own, inputs)}` };
     },
   },
 };
@@ -120,28 +115,13 @@ const textInput = (text: string): Html =>
 
 const digestOf = (text: string): string => createHash('sha256').update(text).digest('base64url');
 
-/** The faults of a declaration in words, with links to the rows of their fields. */
-function faultsOf(
-  problem: Problem,
-  { collection, site }: FormOf,
-  declared: JsonObject | undefined,
-  rows: readonly FieldRow[],
-): Html {
+/** The faults of a declaration in words. */
+function faultsOf(problem: Problem, { collection, site }: FormOf): Html {
   const failures = problem.status === 412 ? undefined : failuresIn(problem);
   if (!failures)
     return html`<p class="error" role="alert">${problem.message} <a href="${declarationHref(site.prefix, collection)}" target="_blank" rel="noopener">The file as it is now</a></p>`;
-  const items = failures.map(({ path, message }) => {
-    const parts = path.split('/').filter((part) => part !== '' && part !== 'properties');
-    // The value of another member may be the name of a field.
-    const value = parts.reduce<Json | undefined>(
-      (each, part) => (isObject(each) ? each[part] : undefined),
-      declared,
-    );
-    const field = path.startsWith('/properties/') ? parts[0] : value;
-    const row = rows.findLastIndex(({ name, was }) => name === field || was === field) + 1;
-    return html`<li>${row > 0 && html`<a href="#row-${row}">Row ${row}</a>: `}<b>${parts.join(', ')}</b>${typeof value === 'string' && html` “${value}”`} ${message}</li>`;
-  });
-  return html`<div class="error" role="alert"><p>Nothing is changed yet:</p><ul>${items}</ul></div>`;
+  const nameOf = (path: string) => path.replace(/^\/(properties\/)?/, '').replaceAll('/', ', ');
+  return html`<div class="error" role="alert"><p>Nothing is changed yet:</p><ul>${failures.map(({ path, message }) => html`<li><b>${nameOf(path)}</b> ${message}</li>`)}</ul></div>`;
 }
 
 /** The steps of a declaration with their locks and losses, the records that violate it, and the button that applies it. */
@@ -156,31 +136,10 @@ ${fileLink(plan)}`;
     title: `Plan for ${collectionLabel(collection)}`,
     body: html`${found && html`<pre class="error" role="alert">${violationsText({ ...plan, changes: [] } as never)}</pre>`}
 ${applyNote(plan)}
-${changesList(plan)}${steps.length === 0 ? html`<p>The tables need no change.</p>` : html`<ol class="steps">${steps.map(stepItem)}</ol>`}
+${steps.length === 0 ? html`<p>The tables need no change.</p>` : html`<ol class="steps">${steps.map(stepItem)}</ol>`}
 ${drops.length > 0 && html`<h2>Only by <code>plinth migrate --allow-drop</code></h2><ul class="steps">${drops.map(stepItem)}</ul>`}
 ${editor(own, html`${hidden('_planned', digestOf(text))}${textInput(text)}`, buttons)}`,
   };
-}
-
-/** The changes of the declaration itself: of its fields, and of its other members. */
-function changesList({ former, text }: DeclarationPlan): Html {
-  const [before, after] = [membersIn(former), membersIn(text)];
-  const changed = [...new Set([...after.keys(), ...before.keys()])].filter(
-    (name) => !isDeepStrictEqual(before.get(name), after.get(name)),
-  );
-  if (changed.length === 0) return html`<p>The declaration stays as it is.</p>`;
-  const change = (name: string) =>
-    !before.has(name) ? 'is added' : after.has(name) ? 'changes' : 'is no longer declared';
-  return html`<ul class="steps">${changed.map((name) => html`<li>${name} ${change(name)}.</li>`)}</ul>`;
-}
-
-function membersIn(text: string): ReadonlyMap<string, Json> {
-  const { properties, ...others } = objectIn(text) ?? {};
-  const fields = Object.entries(isObject(properties) ? properties : {});
-  return new Map([
-    ...fields.map(([name, rules]) => [`Field ${name}`, rules!] as const),
-    ...Object.entries(others as Record<string, Json>),
-  ]);
 }
 
 const stepItem = ({ title, locks, loses, sql }: DeclarationPlan['steps'][number]): Html =>

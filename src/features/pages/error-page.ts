@@ -8,7 +8,7 @@ import { pageFields } from './assets.js';
 import { collectionLabel } from './labels.js';
 import { isKnown, pageFor, returnPathOf } from './layout.js';
 import { facts } from './list-table.js';
-import { hasSignIn, type Site, signInHref } from './site.js';
+import { collectionOf, hasSignIn, type Site, signInHref } from './site.js';
 
 /**
  * The page of an error response. Undefined for those whose body is the same in each media type: the 406, what the specification
@@ -22,19 +22,16 @@ export async function errorPage(
   const { status, code, message, more } = problem;
   const { shape } = more;
   const isMissing = shape === 'empty' && status === 404 && request.isNavigation;
-  if ((shape === 'empty' && !isMissing) || shape === 'text' || shape === 'envelope') return undefined;
+  if (['empty', 'text', 'envelope'].includes(shape ?? '') && !isMissing) return undefined;
   const details = more.details as Json | undefined;
-  const here = returnPathOf(request);
-  const list = site.collections.find(({ resource: { name } }) => request.path.startsWith(`/${name}/`))
-    ?.resource.name;
-  const signIn = status === 401 && hasSignIn(site) && !isKnown(request.principal) && 'Sign in';
-  const stepUp =
-    code === 'SECOND_FACTOR_REQUIRED' &&
-    request.principal?.scheme === 'session' &&
-    'Confirm with your second factor';
+  const [, name] = request.path.split('/');
+  const list = collectionOf(site, name)?.resource.name;
+  const signsIn = status === 401 && hasSignIn(site) && !isKnown(request.principal);
+  const confirms = code === 'SECOND_FACTOR_REQUIRED' && request.principal.scheme === 'session';
+  const label = signsIn ? 'Sign in' : confirms && 'Confirm with your second factor';
   const body = html`<p class="error">${message}</p>
 ${code === 'INSUFFICIENT_SCOPE' && html`<p>Your account lacks this right: ask an administrator for it.</p>`}
-${(signIn || stepUp) && html`<p><a class="button main" href="${signInHref(site, here)}">${signIn || stepUp}</a></p>`}
+${label && html`<p><a class="button main" href="${signInHref(site, returnPathOf(request))}">${label}</a></p>`}
 ${isObject(details) && facts(details)}
 <p class="dim">${status} <a href="${site.prefix}/errors/${code}">${code}</a>, request ${request.id}</p>
 <p>${list !== undefined && html`<a href="${site.prefix}/${list}">${collectionLabel(list)}</a> · `}<a href="${site.prefix + site.home}">The first page</a></p>`;

@@ -3,15 +3,16 @@ import { permit, STRANGER } from '../../auth/principal.js';
 import { Problem } from '../../errors/problem.js';
 import { keyInUse } from '../../errors/record-errors.js';
 import { methodNotAllowed } from '../../errors/request-errors.js';
+import type { Html } from '../../formats/html.js';
 import { FORM_TYPE, HTML_TYPE, JSON_TYPE } from '../../http/media-types.js';
 import { Query } from '../../http/query-parameters.js';
 import type { Reply } from '../../http/reply.js';
-import { type Body, prefersPage, type Request } from '../../http/request.js';
+import { type Body, prefersPage } from '../../http/request.js';
 import { METHODS, type OpenEndpoint, type Route } from '../../http/router.js';
 import { pageFields } from './assets.js';
 import { signedOut } from './errors.js';
 import { FormTokens } from './form-token.js';
-import { type PageContent, pageFor } from './layout.js';
+import { type PageContent, type PageContext, pageFor } from './layout.js';
 import { Names } from './names.js';
 import { hasSignIn, originOf, type Site } from './site.js';
 import { type Submitted, SubmittedForm } from './submitted-form.js';
@@ -68,7 +69,9 @@ export function formEndpoint(route: Route, form: PageForm, site: Site): OpenEndp
         const reply = await runFor(endpoint, form, submitted);
         site.counts.clear();
         const next = form.next(reply, submitted);
-        return typeof next === 'string' ? seeOther(next) : pageReply(200, next, submitted);
+        return typeof next === 'string'
+          ? { status: 303, headers: ['Location', next, 'Cache-Control', 'no-store'] }
+          : pageReply(200, next, submitted);
       } catch (error) {
         const isShown = error instanceof Problem && prefersPage(request.headers.accept);
         const page = isShown ? await form.failed?.(error, submitted) : undefined;
@@ -85,7 +88,9 @@ async function runFor(endpoint: OpenEndpoint, form: PageForm, submitted: Submitt
   const permission = permit(request.principal, endpoint.requires, request.params);
   const body = await form.bodyOf?.(submitted);
   const query = form.queryOf ? new Query(form.queryOf(submitted)) : request.query;
-  const headers = headersOf(request.headers, entered.own('_etag'), entered.own('_key'));
+  const { host, cookie } = request.headers;
+  const own = { host, cookie, 'if-match': entered.own('_etag'), 'idempotency-key': entered.own('_key') };
+  const headers = Object.fromEntries(Object.entries(own).filter(([, value]) => value));
   const inner = { ...request, method, query, type: JSON_TYPE, headers, permission, body };
   for (let attempt = 1; ; attempt++)
     try {
@@ -97,26 +102,13 @@ async function runFor(endpoint: OpenEndpoint, form: PageForm, submitted: Submitt
     }
 }
 
-/** The fields of the request for which a form stands. */
-function headersOf({ host, cookie }: Request['headers'], etag: string, key: string): Request['headers'] {
-  return {
-    ...(host && { host }),
-    ...(cookie && { cookie }),
-    ...(etag !== '' && { 'if-match': etag }),
-    ...(key !== '' && { 'idempotency-key': key }),
-  };
-}
-
-const seeOther = (location: string): Reply => ({
-  status: 303,
-  headers: ['Location', location, 'Cache-Control', 'no-store'],
-});
-
-async function pageReply(
+/** A page with forms. `foot`: its other representations. */
+export async function pageReply(
   status: number,
   content: PageContent,
-  { site, request, forms }: Submitted,
-): Promise<Reply> {
-  const body = await pageFor(site, request, content);
+  { site, request, forms }: Pick<PageContext, 'site' | 'request' | 'forms'>,
+  foot?: Html,
+): Promise<Reply & Pick<Required<Reply>, 'headers'>> {
+  const body = await pageFor(site, request, content, foot);
   return { status, headers: [...pageFields(), ...forms.fields], body };
 }

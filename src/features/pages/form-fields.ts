@@ -8,25 +8,10 @@ import { fieldLabel } from './labels.js';
 import type { Names } from './names.js';
 import { jsonText } from './values.js';
 
-/** The ways to enter one value and several ones, by how people read them: `moment` as a time of UTC, `rows` as one input for each item. */
-const ENTERED = {
-  choice: ['choice', 'choices'],
-  reference: ['reference', 'references'],
-  date: ['text', 'rows'],
-  number: ['number', 'rows'],
-  flag: ['flag', 'rows'],
-  time: ['moment', 'rows'],
-  text: ['text', 'rows'],
-  long: ['long', 'rows'],
-  json: ['json', 'json'],
-  id: ['text', 'rows'],
-  plain: ['text', 'rows'],
-} as const satisfies Readonly<Record<ColumnKind, readonly [one: string, several: string]>>;
+/** How one value is entered. `others` are all fields that the schema does not declare, as one JSON object. */
+export type FieldKind = ColumnKind | 'secret' | 'others';
 
-/** How a value is entered. `others` are all fields that the schema does not declare, as one JSON object. */
-export type FieldKind = (typeof ENTERED)[ColumnKind][number] | 'secret' | 'others';
-
-/** One field of a form. */
+/** One field of a form, from which its input, its texts and its values derive. */
 export interface FormField {
   /** The member of the record, or of the object in it to which `parents` lead. */
   readonly member: string;
@@ -37,8 +22,12 @@ export interface FormField {
   readonly name: string;
   readonly label: string;
   readonly kind: FieldKind;
+  /** Whether it has several values, each with an input. */
+  readonly isList: boolean;
   readonly isRequired: boolean;
   readonly schema: FieldSchema;
+  /** The schema of one value. */
+  readonly item: FieldSchema;
   /** The collection to which a reference leads. */
   readonly to?: string | undefined;
 }
@@ -54,17 +43,15 @@ export interface FormRules {
   readonly omitted: readonly string[];
 }
 
-const OTHERS: FormField = {
-  ...{ member: '*', parents: [], name: '*', label: 'Other fields', kind: 'others', isRequired: false },
-  schema: { description: 'Fields without a rule, as a JSON object.' },
-};
-
 /** The fields of a form, in the order of the schema. Objects with declared members are groups of fields. */
 export function formFields({ schema, omitted }: FormRules): FormField[] {
-  const { properties, required, additionalProperties } = schema;
+  const { properties, required = [], additionalProperties } = schema;
   const entered = Object.entries(properties).filter(([member]) => !omitted.includes(member));
-  const fields = membersOf({ properties: Object.fromEntries(entered), required: required ?? [] });
-  return additionalProperties === false ? fields : [...fields, OTHERS];
+  const fields = membersOf({ properties: Object.fromEntries(entered), required });
+  if (additionalProperties === false) return fields;
+  const rules: FieldSchema = { description: 'Fields without a rule, as a JSON object.', properties };
+  const others = { kind: 'others', label: 'Other fields', isList: false, isRequired: false } as const;
+  return [...fields, { ...others, member: '*', parents: [], name: '*', schema: rules, item: rules }];
 }
 
 /** Levels of objects whose members are fields. Objects below are JSON. */
@@ -76,19 +63,22 @@ function membersOf(
   group?: string,
 ): FormField[] {
   const declared = Object.entries(properties).filter(([, rules]) => !isForbidden(rules));
-  return declared.flatMap(([member, rules]: [string, FieldSchema]): FormField[] => {
-    const { title, items, 'x-references': one } = rules;
-    const to = one ?? (typeof items === 'object' ? items['x-references'] : undefined);
+  return declared.flatMap(([member, schema]: [string, FieldSchema]): FormField[] => {
+    const item = typeof schema.items === 'object' ? schema.items : schema;
+    const to = item['x-references'];
     const isRequired = required.includes(member);
-    const label = fieldLabel(member, title, to !== undefined);
+    const label = fieldLabel(member, schema.title, to !== undefined);
     const path = [...parents, member];
-    if (isGroup(rules) && parents.length < MAX_LEVELS) {
+    if (isGroup(schema) && parents.length < MAX_LEVELS) {
       const within = group === undefined ? label : `${group}: ${label.toLowerCase()}`;
       // A browser would demand the required members of an object that may be absent.
-      return membersOf(isRequired ? rules : { ...rules, required: [] }, path, within);
+      return membersOf(isRequired ? schema : { ...schema, required: [] }, path, within);
     }
-    const kind = kindOf(rules);
-    return [{ member, parents, group, label, to, isRequired, kind, name: pointerTo(path), schema: rules }];
+    const kind = kindOf(item);
+    const isList = item !== schema && kind !== 'json';
+    return [
+      { member, parents, group, label, to, isRequired, kind, isList, name: pointerTo(path), schema, item },
+    ];
   });
 }
 
@@ -99,75 +89,49 @@ const isGroup = ({ type, properties, enum: values, const: only }: FieldSchema): 
 export const pointerTo = (path: readonly string[]): string =>
   path.map((each) => `/${escapeToken(each)}`).join('');
 
-/** The object of a record that has a field; undefined: the record has no such object. */
-export function holderOf(record: JsonObject, parents: readonly string[]): JsonObject | undefined {
-  let holder: Json | undefined = record;
-  for (const name of parents) holder = isObject(holder) ? member(holder, name) : undefined;
-  return isObject(holder) ? holder : undefined;
-}
-
-/** The value of a field in a record. */
-export function fieldValue(record: JsonObject, field: FormField): Json | undefined {
-  const holder = holderOf(record, field.parents);
-  return holder && member(holder, field.member);
-}
-
 /** Whether no record may have the field. */
 const isForbidden = (rules: object | boolean): boolean => rules === false || isDeepStrictEqual(rules, NEVER);
 
 function kindOf(schema: FieldSchema): FieldKind {
-  const items = typeof schema.items === 'object' ? schema.items : undefined;
-  const kind = columnKind(items ?? schema);
-  if (kind === 'choice' && !fixedValues(items ?? schema).every((value) => typeof value === 'string'))
-    return 'json';
-  return schema.writeOnly && (kind === 'text' || kind === 'long') ? 'secret' : ENTERED[kind][items ? 1 : 0];
+  const kind = columnKind(schema);
+  const isText = fixedValues(schema).every((value) => typeof value === 'string');
+  if (kind === 'choice' && !isText) return 'json';
+  return schema.writeOnly && (kind === 'text' || kind === 'long') ? 'secret' : kind;
 }
 
-/** The texts of which an array may consist. */
-export function choicesOf({ items }: FieldSchema): readonly string[] {
-  const values = typeof items === 'object' ? (items.enum ?? []) : [];
-  return values.every((value) => typeof value === 'string') ? (values as readonly string[]) : [];
+/** Whether a failure at a path is one of a field, or of a part of it. */
+export const isAt = ({ name }: FormField, path: string): boolean =>
+  path === name || path.startsWith(`${name}/`);
+
+/** The value of a field in a record: of `others` an object, if there are any. */
+export function fieldValue(record: JsonObject, field: FormField): Json | undefined {
+  if (field.kind === 'others') {
+    const isDeclared = (name: string) => OWNED.has(name) || Object.hasOwn(field.schema.properties!, name);
+    const rest = Object.entries(record).filter(([name]) => !isDeclared(name));
+    return rest.length === 0 ? undefined : Object.fromEntries(rest);
+  }
+  let value: Json | undefined = record;
+  for (const name of [...field.parents, field.member])
+    value = isObject(value) ? member(value, name) : undefined;
+  return value;
 }
 
-/** The texts that a form shows for each field of a record, several for `choices`. */
+/** The texts that a form shows for each field of a record, several for one with several values. */
 export type Texts = ReadonlyMap<string, readonly string[]>;
 
-/** The digest of a field without a rule, and of an object with fields, in the state of a form. */
-export const [OTHER, OBJECT] = ['*', ''];
-
-/** The members of a record that a schema does not declare. */
-export function othersOf(record: JsonObject, { schema }: FormRules): string[] {
-  const declared = new Set([...OWNED, ...Object.keys(schema.properties)]);
-  return Object.keys(record).filter((name) => !declared.has(name));
-}
-
 /** The texts of the fields in the form of a record. */
-export function textsOf(
-  record: JsonObject,
-  fields: readonly FormField[],
-  rules: FormRules,
-  names: Names,
-): Texts {
-  return new Map(
-    fields.map((field) => {
-      if (field.kind !== 'others') return [field.name, fieldTexts(field, fieldValue(record, field), names)];
-      const rest = othersOf(record, rules);
-      const others = Object.fromEntries(rest.map((name) => [name, member(record, name)!]));
-      return [field.name, rest.length === 0 ? [] : [jsonText(others)]];
-    }),
-  );
-}
+export const textsOf = (record: JsonObject, fields: readonly FormField[], names: Names): Texts =>
+  new Map(fields.map((field) => [field.name, fieldTexts(field, fieldValue(record, field), names)]));
 
 /** The texts of a value in its field. */
-export function fieldTexts({ kind }: FormField, value: Json | undefined, names: Names): string[] {
+export function fieldTexts({ kind, isList }: FormField, value: Json | undefined, names: Names): string[] {
   if (value === undefined || value === null) return [];
-  if (kind === 'references' && Array.isArray(value))
-    return value.map((id) => names.enteredOf(String(id)) ?? String(id));
-  if ((kind === 'choices' || kind === 'rows') && Array.isArray(value)) return value.map(String);
-  if (kind === 'reference' && typeof value === 'string') return [names.enteredOf(value) ?? value];
-  if (kind === 'moment' && typeof value === 'string') return [value.replace(/(:00)?(\.0+)?Z$/, '')];
-  if (typeof value === 'string') return [kind === 'json' ? JSON.stringify(value) : value];
-  return [typeof value === 'object' ? jsonText(value) : String(value)];
+  return (isList && Array.isArray(value) ? value : [value]).map((each) => {
+    if (typeof each !== 'string') return typeof each === 'object' ? jsonText(each) : String(each);
+    if (kind === 'reference') return names.enteredOf(each) ?? each;
+    if (kind === 'time') return each.replace(/(:00)?(\.0+)?Z$/, '');
+    return kind === 'json' ? JSON.stringify(each) : each;
+  });
 }
 
 /** A digest of what a form shows in a field, by which a change is recognized. Browsers submit line ends as CR LF. */

@@ -2,17 +2,18 @@ import type { Failure } from '../../errors/problem.js';
 import { type Html, html, type Part } from '../../formats/html.js';
 import { descriptionOf } from '../../validation/failure-messages.js';
 import { type FieldSchema, fixedValues, LONG } from './columns.js';
-import { choicesOf, type FormField, type Texts } from './form-fields.js';
+import { type FormField, isAt, type Texts } from './form-fields.js';
 import type { FormTokens } from './form-token.js';
-import { meaningKey, type Named, type Offer } from './reference-input.js';
+import { capitalized } from './labels.js';
+import { meaningKey, type Named } from './reference-input.js';
 
 /** The texts that a form shows, and their faults. `id` distinguishes the forms of a page. */
 export interface Filled {
   readonly id: string;
   readonly texts: Texts;
-  readonly failures?: readonly Failure[];
-  /** The records to which references may lead, by the collection. */
-  readonly offers?: ReadonlyMap<string, Offer>;
+  readonly failures?: readonly Failure[] | undefined;
+  /** The names of the records to which references may lead, by the collection, if these are few. */
+  readonly offers?: ReadonlyMap<string, readonly string[]>;
   /** The meanings of the names that were entered, by `meaningKey`. */
   readonly named?: ReadonlyMap<string, Named>;
 }
@@ -55,125 +56,115 @@ export const boxOf = (
 export const button = (action: string, label: string, forms: FormTokens, own = {}): Html =>
   html`${openForm(action, forms, own)}<button>${label}</button></form>`;
 
-/** All inputs of a form. */
+/** All inputs of a form, those of an object together. */
 export function inputsOf(fields: readonly FormField[], filled: Filled): Html[] {
-  const inputs: Html[] = [];
-  for (let at = 0; at < fields.length; ) {
-    const { group } = fields[at]!;
-    const end = fields.findIndex((each, index) => index > at && each.group !== group);
-    const members = fields.slice(at, end < 0 ? undefined : end);
-    const shown = members.map((field) => inputOf(field, filled));
-    at += members.length;
-    if (group === undefined) inputs.push(...shown);
-    else inputs.push(html`<fieldset><legend>${group}</legend><div class="two">${shown}</div></fieldset>\n`);
-  }
-  return inputs;
+  const groups = new Map<string | undefined, Html[]>();
+  for (const field of fields)
+    groups.set(field.group, [...(groups.get(field.group) ?? []), inputOf(field, filled)]);
+  return [...groups].map(([group, inputs]) =>
+    group === undefined
+      ? html`${inputs}`
+      : html`<fieldset><legend>${group}</legend><div class="two">${inputs}</div></fieldset>\n`,
+  );
 }
 
 /** A labelled input with its hint and what is wrong with it. */
 export function inputOf(field: FormField, filled: Filled): Html {
+  const { name, kind, isList, isRequired } = field;
   const id = idOf(field, filled);
-  const [hint, faults] = [hintOf(field, filled), failuresOf(field, filled)];
-  const described = [hint === '' ? [] : `${id}-hint`, faults.length === 0 ? [] : `${id}-error`]
-    .flat()
-    .join(' ');
-  const state = html`${described !== '' && html` aria-describedby="${described}"`}${faults.length > 0 && html` aria-invalid="true"`}`;
-  const notes = html`${hint !== '' && html`<p class="hint" id="${id}-hint">${hint}</p>`}${
-    faults.length > 0 && html`<p class="error" id="${id}-error">${faults.join('; ')}</p>`
-  }`;
-  const texts = filled.texts.get(field.name) ?? [];
-  const label = html`${field.label}${field.isRequired && html` <span class="dim">(required)</span>`}`;
-  if (field.kind === 'choices')
-    return html`<fieldset id="${id}"${state}><legend>${label}</legend><div class="checks">${choicesOf(field.schema).map((choice) => boxOf(field.name, choice, choice, texts.includes(choice)))}</div>${notes}</fieldset>\n`;
-  if (field.kind === 'rows' || field.kind === 'references')
-    return html`<fieldset id="${id}" class="rows"${state}><legend>${label}</legend>${rowInputs(field, texts, filled)}${notes}</fieldset>\n`;
-  const attributes = html`id="${id}" name="${field.name}"${state}`;
-  const input =
-    field.kind === 'reference'
-      ? html`${referenceControl(field, texts[0] ?? '', filled, html`${attributes}${field.isRequired && html` required`}`)}${offerList(field, filled)}`
-      : control(field, texts[0] ?? '', attributes);
+  const faults = failuresOf(field, filled).join('; ');
+  const said = Object.entries({ hint: hintOf(field, filled), error: faults }).filter(
+    ([, text]) => text !== '',
+  );
+  const described = said.map(([style]) => `${id}-${style}`).join(' ');
+  const state = html`${described !== '' && html` aria-describedby="${described}"`}${faults !== '' && html` aria-invalid="true"`}`;
+  const notes = said.map(([style, text]) => html`<p class="${style}" id="${id}-${style}">${text}</p>`);
+  const texts = filled.texts.get(name) ?? [];
+  const label = html`${field.label}${isRequired && html` <span class="dim">(required)</span>`}`;
+  const offers = offerList(field, filled);
+  if (isList)
+    return html`<fieldset id="${id}"${kind !== 'choice' && html` class="rows"`}${state}><legend>${label}</legend>${kind === 'choice' ? boxesOf(field, texts) : rowsOf(field, texts, filled)}${offers}${notes}</fieldset>\n`;
+  const attributes = html`id="${id}" name="${name}"${state}${isRequired && html` required`}`;
   const row = html`<div class="field"><label for="${id}">${label}</label>
-${input}${notes}</div>\n`;
+${control(field, texts[0] ?? '', filled, attributes)}${offers}${notes}</div>\n`;
   // Few people enter what no field is declared for.
-  return field.kind === 'others' && faults.length === 0 && texts.join('').length <= '{}'.length
+  return kind === 'others' && faults === '' && texts.join('').length <= '{}'.length
     ? html`<details><summary>More fields</summary><div>${row}</div></details>\n`
     : row;
+}
+
+const boxesOf = ({ name, item }: FormField, texts: readonly string[]): Html => {
+  const choices = fixedValues(item) as readonly string[];
+  return html`<div class="checks">${choices.map((each) => boxOf(name, each, each, texts.includes(each)))}</div>`;
+};
+
+/** Empty inputs after the items of an array. */
+const EMPTY_ROWS = ['', ''];
+
+/** One input for each item of an array, and empty ones for more. */
+const rowsOf = (field: FormField, texts: readonly string[], filled: Filled): Html[] =>
+  [...texts.filter((text) => text !== ''), ...EMPTY_ROWS].map((text, at) => {
+    const attributes = html`name="${field.name}" aria-label="${field.label} ${at + 1}"`;
+    return html`${control(field, text, filled, attributes)}\n`;
+  });
+
+const namesFor = ({ to = '' }: FormField, { offers }: Filled): readonly string[] => offers?.get(to) ?? [];
+
+/** The names that a reference may have, for the browser to propose. */
+const offerList = (field: FormField, filled: Filled): Part => {
+  const names = namesFor(field, filled).map((each) => html`<option value="${each}">`);
+  return names.length > 0 && html`<datalist id="${idOf(field, filled)}-offers">${names}</datalist>`;
+};
+
+export const idOf = ({ name }: FormField, { id }: Filled): string =>
+  `${id}-${name === '*' ? 'others' : name.slice(1).replace(/[^\w-]/g, (character) => `.${character.charCodeAt(0)}`)}`;
+
+/** The faults of a field or of a part of it. */
+export const failuresOf = (field: FormField, { failures = [] }: Filled): string[] =>
+  failures
+    .filter(({ path }) => isAt(field, path))
+    .map(({ path, message }) =>
+      path === field.name ? message : `${field.member}${path.slice(field.name.length)} ${message}`,
+    );
+
+/** The input of one value. */
+function control(field: FormField, text: string, filled: Filled, attributes: Html): Html {
+  const { kind, item } = field;
+  switch (kind) {
+    case 'reference':
+      return referenceControl(field, text, filled, attributes);
+    case 'choice':
+      return select(
+        (fixedValues(item) as readonly string[]).map((each) => [each, each]),
+        text,
+        attributes,
+      );
+    case 'flag':
+      return select(Object.entries(YES_OR_NO), text, attributes);
+    case 'number':
+      return html`<input ${decimal(item.minimum)} ${attributes} value="${text}">`;
+    case 'time':
+      return html`<input type="datetime-local" step="any" ${attributes} value="${text}">`;
+    case 'secret':
+      return html`<input type="password" autocomplete="new-password" ${attributes}>`;
+    case 'json':
+    case 'others':
+      return html`<textarea rows="4" spellcheck="false" ${attributes}>\n${text}</textarea>`;
+    default:
+      return kind === 'long' || /[\r\n]/.test(text)
+        ? html`<textarea rows="5" ${attributes}>\n${text}</textarea>`
+        : html`<input type="${INPUT_TYPES[item.format ?? ''] ?? 'text'}" ${attributes} value="${text}">`;
+  }
 }
 
 /** An input for the name of a record; a choice where several records, or one of nearly this name, may be meant. */
 function referenceControl(field: FormField, text: string, filled: Filled, attributes: Html): Html {
   const meaning = filled.named?.get(meaningKey(field, text));
   const choices = meaning && 'choices' in meaning ? meaning.choices : [];
-  if (choices.length === 0)
-    return html`<input ${attributes}${hasOffers(field, filled) && html` list="${offersId(field, filled)}"`} value="${text}">`;
-  return html`<select ${attributes}>${optionsOf([[text, text], ...choices.map(({ id, name }) => [id, name] as const)], choices.length === 1 ? choices[0]!.id : text)}</select>`;
-}
-
-/** Empty inputs after the items of an array. */
-const EMPTY_ROWS = 2;
-
-/** One input for each item of an array, and empty ones for more. */
-function rowInputs(field: FormField, texts: readonly string[], filled: Filled): Html {
-  const rows = [...texts.filter((text) => text !== ''), ...Array.from({ length: EMPTY_ROWS }, () => '')];
-  const inputs = rows.map((text, at) =>
-    referenceControl(field, text, filled, html`name="${field.name}" aria-label="${field.label} ${at + 1}"`),
-  );
-  return html`${inputs.map((input) => [input, '\n'])}${offerList(field, filled)}`;
-}
-
-const hasOffers = ({ to }: FormField, { offers }: Filled): boolean =>
-  (offers?.get(to ?? '')?.names ?? []).length > 0;
-
-const offersId = ({ name }: FormField, { id }: Filled): string =>
-  `${id}-offers-${name.slice(1).replace(/[^\w-]/g, '-')}`;
-
-/** The names that a reference may have, for the browser to propose; or if there is no record, the way to the first one. */
-function offerList(field: FormField, filled: Filled): Part {
-  const { missing, creation } = filled.offers?.get(field.to ?? '') ?? {};
-  if (missing !== undefined)
-    return html`<p class="hint">There is no ${missing} yet.${creation !== undefined && html` <a href="${creation}" target="_blank" rel="noopener">Create one in another tab</a>`}</p>`;
-  if (!hasOffers(field, filled)) return undefined;
-  const { names } = filled.offers!.get(field.to!)!;
-  return html`<datalist id="${offersId(field, filled)}">${names.map((each) => html`<option value="${each}">`)}</datalist>`;
-}
-
-export const idOf = ({ name }: FormField, { id }: Filled): string =>
-  `${id}-${name === '*' ? 'others' : name.slice(1).replace(/[^\w-]/g, (character) => `.${character.charCodeAt(0)}`)}`;
-
-/** The faults of a field or of a part of it. */
-export function failuresOf({ name, kind, member }: FormField, { failures = [] }: Filled): string[] {
-  return failures
-    .filter(({ path }) =>
-      kind === 'others'
-        ? path === '*' || path.startsWith('*/')
-        : path === name || path.startsWith(`${name}/`),
-    )
-    .map(({ path, message }) =>
-      path === name || kind === 'others' ? message : `${member}${path.slice(name.length)} ${message}`,
-    );
-}
-
-function control({ kind, schema, isRequired }: FormField, text: string, attributes: Html): Html {
-  const required = isRequired && html` required`;
-  switch (kind) {
-    case 'choice':
-      return select(fixedValues(schema) as readonly string[], text, html`${attributes}${required}`);
-    case 'flag':
-      return select(Object.keys(YES_OR_NO), text, html`${attributes}${required}`, YES_OR_NO);
-    case 'number':
-      return html`<input ${decimal(schema.minimum)} ${attributes}${required} value="${text}">`;
-    case 'moment':
-      return html`<input type="datetime-local" step="any" ${attributes}${required} value="${text}">`;
-    case 'secret':
-      return html`<input type="password" autocomplete="new-password" ${attributes}${required}>`;
-    case 'long':
-      return html`<textarea rows="5" ${attributes}${required}>\n${text}</textarea>`;
-    case 'json':
-    case 'others':
-      return html`<textarea rows="4" spellcheck="false" ${attributes}${required}>\n${text}</textarea>`;
-    default:
-      return textInput(schema, text, html`${attributes}${required}`);
-  }
+  const list = namesFor(field, filled).length > 0 && html` list="${idOf(field, filled)}-offers"`;
+  if (choices.length === 0) return html`<input ${attributes}${list} value="${text}">`;
+  const options = [[text, text], ...choices.map(({ id, name }) => [id, name] as const)] as const;
+  return html`<select ${attributes}>${optionsOf(options, choices.length === 1 ? choices[0]!.id : text)}</select>`;
 }
 
 /** The attributes of an input for a number. In type number browsers read "12,50" as 1250; some decimal keyboards have no minus. */
@@ -182,67 +173,44 @@ export const decimal = (minimum = -1): Html =>
 
 const INPUT_TYPES: Readonly<Record<string, string>> = { email: 'email', date: 'date', uri: 'url' };
 
-function textInput(schema: FieldSchema, text: string, attributes: Html): Html {
-  if (/[\r\n]/.test(text)) return html`<textarea rows="5" ${attributes}>\n${text}</textarea>`;
-  // Patterns of HTML apply to the whole value, those of JSON Schema to a part.
-  const [, pattern] = /^\^([^|]*)\$$/.exec(schema.pattern ?? '') ?? [];
-  const type = INPUT_TYPES[schema.format ?? ''] ?? 'text';
-  return html`<input type="${type}" ${attributes}${limit('minlength', schema.minLength)}${pattern !== undefined && html` pattern="${pattern}"`} value="${text}">`;
-}
-
-const limit = (name: string, value: number | undefined): Part =>
-  value !== undefined && html` ${name}="${value}"`;
-
 /** The words for the values of a flag. */
 export const YES_OR_NO: Readonly<Record<string, string>> = { true: 'Yes', false: 'No' };
 
-function select(
-  options: readonly string[],
-  text: string,
-  attributes: Html,
-  labels: Readonly<Record<string, string>> = {},
-): Html {
-  const all = options.includes(text) || text === '' ? options : [...options, text];
-  return html`<select ${attributes}><option value=""></option>${optionsOf(
-    all.map((each) => [each, labels[each] ?? each] as const),
-    text,
-  )}</select>`;
+/** A choice of one value or none; what else was entered is there as well. */
+function select(options: readonly (readonly [string, string])[], text: string, attributes: Html): Html {
+  const all = [['', ''] as const, ...options];
+  const isKnown = all.some(([value]) => value === text);
+  return html`<select ${attributes}>${optionsOf(isKnown ? all : [...all, [text, text]], text)}</select>`;
 }
 
-/** The words before the value of a keyword. */
+/** The words for the value of a keyword. */
 const BOUNDS = {
-  minimum: 'At least',
-  maximum: 'At most',
-  exclusiveMinimum: 'More than',
-  exclusiveMaximum: 'Less than',
-  multipleOf: 'A multiple of',
-  pattern: 'Pattern:',
+  minimum: 'At least #.',
+  maximum: 'At most #.',
+  exclusiveMinimum: 'More than #.',
+  exclusiveMaximum: 'Less than #.',
+  multipleOf: 'A multiple of #.',
+  pattern: 'Pattern: #',
+  minLength: 'Min # characters.',
+  maxLength: 'Max # characters.',
 } as const satisfies Partial<Record<keyof FieldSchema, string>>;
 
 /** The rule of a field, for people. */
 function hintOf({ kind, schema, isRequired }: FormField, { id }: Filled): string {
-  const { description, minLength = 0, maxLength = LONG + 1 } = schema;
-  const isShort = maxLength <= LONG && (kind === 'text' || kind === 'secret');
+  const { description, minLength = 0, maxLength = 0 } = schema;
   const bounds = Object.entries(BOUNDS).map(([keyword, words]) => {
     const value = schema[keyword as keyof typeof BOUNDS];
-    return value !== undefined && `${words} ${value}${keyword === 'pattern' ? '' : '.'}`;
+    const isUsual = keyword === 'minLength' ? minLength <= 1 : keyword === 'maxLength' && maxLength > LONG;
+    return value !== undefined && !isUsual && words.replace('#', () => String(value));
   });
-  const parts = [
-    description,
-    kind === 'json' && 'JSON.',
-    ...bounds,
-    minLength > 1 && `Min ${minLength} characters.`,
-    isShort && `Max ${maxLength} characters.`,
-    formatHint(schema),
-    kind === 'secret' && !isRequired && id === 'edit' && 'Stays as it is if empty.',
-  ];
+  const stays = kind === 'secret' && !isRequired && id === 'edit' && 'Stays as it is if empty.';
+  const parts = [description, kind === 'json' && 'JSON.', ...bounds, formatHint(schema), stays];
   return parts.filter((part) => part).join(' ');
 }
 
 /** The form of a text for which browsers have no input. */
-function formatHint({ format, 'x-references': to }: FieldSchema): string | undefined {
-  if (to !== undefined) return undefined;
-  if (format === 'date-time') return 'Time zone: UTC.';
-  const text = format === undefined || INPUT_TYPES[format] ? undefined : descriptionOf(format);
-  return text && `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+function formatHint({ format = '', 'x-references': to }: FieldSchema): string | undefined {
+  if (to !== undefined || INPUT_TYPES[format]) return undefined;
+  const text = format === 'date-time' ? 'time zone: UTC' : descriptionOf(format);
+  return text && `${capitalized(text)}.`;
 }

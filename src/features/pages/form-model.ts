@@ -60,7 +60,7 @@ export function editableOf(resource: Resource): FormModel {
     change: { schema, omitted: [...omitted, ...immutable] },
     titleOf: (record, names) => names.titleOf(resource, record),
     crumbs: (context, record) => crumbsTo(resource, context, record),
-    changesIn: (submitted, fields) => jsonPatchOf(submitted, fields, faultsOf),
+    changesIn: (submitted, fields) => jsonPatchOf(name, submitted, fields, faultsOf),
     faultsOf,
     created: ({ id }, { site }) => `${site.prefix}/${name}/${String(id)}?_done=created`,
   };
@@ -76,16 +76,13 @@ export async function crumbsTo(
   record?: JsonObject,
 ): Promise<readonly Crumb[]> {
   const id = record ? parent && member(record, parent.field) : request.params.id;
-  const list = collectionLabel(name);
-  if (!parent || typeof id !== 'string') return [{ text: list, href: `${site.prefix}/${name}` }];
+  const list = { text: collectionLabel(name), href: `${site.prefix}/${name}` };
+  if (!parent || typeof id !== 'string') return [list];
   await names.read(parent.to, [id]);
-  const href = `${site.prefix}/${parent.to}/${id}`;
-  const above = collectionOf(site, parent.to)!.resource;
-  const text = names.of(id) ?? (record ? undefined : names.titleOf(above, { id }));
-  if (text === undefined) return [{ text: list, href: `${site.prefix}/${name}` }];
-  return [
-    { text: collectionLabel(parent.to), href: `${site.prefix}/${parent.to}` },
-    { text, href },
-    { text: list, href: `${href}/${name}` },
-  ];
+  const text =
+    names.of(id) ?? (record ? undefined : names.titleOf(collectionOf(site, parent.to)!.resource, { id }));
+  if (text === undefined) return [list];
+  const above = { text: collectionLabel(parent.to), href: `${site.prefix}/${parent.to}` };
+  const href = `${above.href}/${id}`;
+  return [above, { text, href }, { ...list, href: `${href}/${name}` }];
 }

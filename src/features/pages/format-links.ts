@@ -4,7 +4,7 @@ import { formatOf } from '../../http/media-types.js';
 import type { Request } from '../../http/request.js';
 import { originOf, type Site } from './site.js';
 
-const LABELS: Readonly<Record<string, string>> = { json: 'JSON', csv: 'CSV', ndjson: 'NDJSON' };
+const FORMATS = ['json', 'csv', 'ndjson'];
 
 /** Links to the other representations of a page, and the command that requests its JSON. */
 export function formatLinks(
@@ -13,28 +13,21 @@ export function formatLinks(
   query: string,
   offers: readonly string[],
 ): Html {
-  const own = plainQuery(query);
-  const formats = offers.map(formatOf).filter((format) => Object.hasOwn(LABELS, format));
-  const links = formats.map(
-    (format) =>
-      html` <a href="${site.prefix}${path}?${own === '' ? '' : `${own}&`}_format=${format}">${LABELS[format]}</a>`,
+  // The parameters that the API reads.
+  const own = query.split('&').filter((part) => part !== '' && !part.startsWith('_'));
+  const hrefWith = (...more: string[]) =>
+    `${site.prefix}${path}?${[...own, ...more].join('&')}`.replace(/\?$/, '');
+  const links = FORMATS.filter((format) => offers.some((offer) => formatOf(offer) === format)).map(
+    (format) => html` <a href="${hrefWith(`_format=${format}`)}">${format.toUpperCase()}</a>`,
   );
-  const address = `${originOf(site, headers.host)}${site.prefix}${path}${own === '' ? '' : `?${own}`}`;
+  // One argument of a POSIX shell.
+  const address = `'${(originOf(site, headers.host) + hrefWith()).replaceAll("'", `'\\''`)}'`;
+  const [scheme] = site.auth;
   return html`<p class="formats"><span>The same data:</span>${links}</p>
-<p><code>curl ${quoted(address)}${credentialOf(site.auth)}</code></p>`;
+<p><code>curl ${address}${scheme && OPTIONS[scheme]}</code></p>`;
 }
 
-/** The parameters that the API reads. */
-function plainQuery(query: string): string {
-  return query
-    .split('&')
-    .filter((part) => part !== '' && !part.startsWith('_'))
-    .join('&');
-}
-
-/** One argument of a POSIX shell. */
-const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
-
+/** How curl presents a credential. */
 const OPTIONS: Readonly<Record<SchemeName, string>> = {
   bearer: ' -H "Authorization: Bearer $TOKEN"',
   'api-key': ' -H "X-API-Key: $KEY"',
@@ -42,6 +35,3 @@ const OPTIONS: Readonly<Record<SchemeName, string>> = {
   signature: ' -H "X-Timestamp: $TIME" -H "X-Signature: $SIGNATURE"',
   mtls: ' --cert client.pem',
 };
-
-/** How curl presents a credential of the first scheme. */
-const credentialOf = ([scheme]: readonly SchemeName[]) => (scheme === undefined ? '' : OPTIONS[scheme]);

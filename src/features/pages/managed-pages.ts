@@ -12,7 +12,7 @@ import { assignmentsOf } from './form-patch.js';
 import type { PageContent } from './layout.js';
 import { facts } from './list-table.js';
 import type { Page, PageOptions } from './pages.js';
-import { changeAction, creationAction } from './record-form-actions.js';
+import { recordForm } from './record-form-actions.js';
 import { newRecordPage, recordContent } from './record-forms.js';
 import { crumbsAbove, type QueryOf, thingsPage } from './service-pages.js';
 import type { Site } from './site.js';
@@ -41,10 +41,10 @@ export function managedPages(
         ...list,
         content: (shown) =>
           shown.request.query.parameters.has('_new') ? newRecordPage(model, shown) : list.content!(shown),
-        form: creationAction(model),
+        form: recordForm(model),
       },
     ],
-    [`${path}/:id`, { content: (shown) => onePage(kind, page, model, shown), form: changeAction(model) }],
+    [`${path}/:id`, { content: (shown) => onePage(kind, page, model, shown), form: recordForm(model) }],
     ...(rotation === undefined ? [] : [[`${path}/:id/rotate`, { form: rotating }] as const]),
   ];
 }

@@ -5,12 +5,11 @@ import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
 import { type Action, type OpenEndpoint, type Route, visible } from '../../http/router.js';
 import type { JsonObject } from '../../json.js';
-import { pageFields } from './assets.js';
-import { formEndpoint, type PageForm } from './form-action.js';
+import { formEndpoint, type PageForm, pageReply } from './form-action.js';
 import { FormTokens } from './form-token.js';
 import { formatLinks } from './format-links.js';
 import { hostOf, jsonOf } from './inner-read.js';
-import { type PageContent, type PageContext, pageFor } from './layout.js';
+import type { PageContent, PageContext } from './layout.js';
 import { Names } from './names.js';
 import type { Site } from './site.js';
 
@@ -73,6 +72,7 @@ async function show(
   const other = await page.other?.(context, get);
   if (other) return other;
   const query = page.query ? new Query(await page.query(request.query, site)) : request.query;
+  const forms = new FormTokens(request, site);
   const source = page.source === undefined ? get : site.routes.get(page.source)!.actions.GET!;
   let reply: Reply;
   try {
@@ -85,37 +85,28 @@ async function show(
   } catch (error) {
     const content = error instanceof Problem ? await page.refused?.(error, context) : undefined;
     if (!content) throw error;
-    const { status } = error as Problem;
-    return { status, headers: pageFields(), body: await pageFor(site, request, content) };
+    return pageReply((error as Problem).status, content, { ...context, forms });
   }
   if (reply.status !== 200) return reply;
   const json = (await jsonOf(reply))!;
-  const forms = new FormTokens(request, site);
-  const may = (method: string) => mayUse(request, actions[method]);
+  const may = (method: string): boolean => {
+    const endpoint = actions[method];
+    // A batch has no forms.
+    return endpoint !== undefined && !request.run && visible(request.principal, endpoint, request.params);
+  };
   const names = new Names(site, request);
   const content = await page.content!({ ...context, json, forms, may, names });
-  const { query: shown = request.query.text } = content;
   const at = { ...request, path: page.source ?? request.path };
-  const foot = formatLinks(site, at, shown, source.offers ?? []);
-  const fields = request.run ? [] : forms.fields;
-  return {
-    status: 200,
-    headers: [...pageFields(), ...fields, ...retained(reply.headers, page.isRecord)],
-    body: await pageFor(site, request, content, foot),
-  };
+  const foot = formatLinks(site, at, content.query ?? request.query.text, source.offers ?? []);
+  const shown = await pageReply(200, content, { ...context, forms }, foot);
+  return { ...shown, headers: [...shown.headers, ...ofAction(reply.headers, page.isRecord)] };
 }
-
-/** Whether the caller may use a method on the resource of the request. A batch has no forms. */
-const mayUse = ({ principal, params, run }: Request, endpoint: OpenEndpoint | undefined): boolean =>
-  endpoint !== undefined && !run && visible(principal, endpoint, params);
 
 const REPLACED = ['content-type', 'cache-control'];
 
 /** The fields of the action's reply that also apply to the page. */
-function retained(headers: readonly string[], withETag = false): string[] {
-  const names = headers.filter((_, at) => at % 2 === 0);
-  return names.flatMap((name, index) => {
-    const isOfJson = name === 'ETag' && !withETag;
-    return isOfJson || REPLACED.includes(name.toLowerCase()) ? [] : [name, headers[2 * index + 1]!];
+const ofAction = (headers: readonly string[], hasETag = false): string[] =>
+  headers.filter((_, at) => {
+    const name = headers[at - (at % 2)]!.toLowerCase();
+    return !REPLACED.includes(name) && (hasETag || name !== 'etag');
   });
-}

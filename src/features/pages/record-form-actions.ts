@@ -11,32 +11,27 @@ import { readAs } from './inner-read.js';
 import type { PageContent } from './layout.js';
 import { formPage } from './record-forms.js';
 import { hasSignIn, signInHref } from './site.js';
-import { bodyOf, recordOf, type Submitted, valuesIn } from './submitted-form.js';
+import { bodyOf, digestsIn, recordOf, type Submitted, valuesIn } from './submitted-form.js';
 
-/** The form that creates a record. */
-export function creationAction(model: FormModel): PageForm {
-  const fieldsOf = ({ request }: Submitted) => formFields(model.creation(request));
+/** The forms that create, change and delete a record. */
+export function recordForm(model: FormModel): PageForm {
+  const { name, creation, change, changesIn, faultsOf, created, removal = 'Delete' } = model;
   return {
-    bodyOf: async (submitted) =>
-      bodyOf(JSON_TYPE, recordOf(await valuesIn(submitted, fieldsOf(submitted), model.faultsOf))),
-    next: (reply, submitted) => model.created(JSON.parse(reply.body!) as JsonObject, submitted),
-    failed: (problem, submitted) => formAgain(model, problem, submitted),
-  };
-}
-
-/** The forms that change and delete a record. */
-export function changeAction(model: FormModel): PageForm {
-  const { name, change, changesIn, removal = 'Delete' } = model;
-  return {
-    bodyOf: async (submitted) =>
-      submitted.method === 'PATCH' ? changesIn(submitted, formFields(change)) : undefined,
-    next: (_reply, { method, request, site }) =>
-      site.prefix +
-      (method === 'DELETE' ? `/${name}?_done=${removal.toLowerCase()}d` : `${request.path}?_done=saved`),
+    bodyOf: async (submitted) => {
+      const { method, request } = submitted;
+      if (method !== 'POST') return method === 'PATCH' ? changesIn(submitted, formFields(change)) : undefined;
+      return bodyOf(JSON_TYPE, recordOf(await valuesIn(submitted, formFields(creation(request)), faultsOf)));
+    },
+    next: (reply, submitted) => {
+      const { method, request, site } = submitted;
+      if (method === 'POST') return created(JSON.parse(reply.body!) as JsonObject, submitted);
+      const isDeletion = method === 'DELETE';
+      return `${site.prefix}${isDeletion ? `/${name}?_done=${removal.toLowerCase()}d` : `${request.path}?_done=saved`}`;
+    },
     failed: (problem, submitted) => {
       const current = currentIn(problem);
       if (current) return conflictPage(model, current, submitted);
-      return submitted.method === 'PATCH' ? formAgain(model, problem, submitted) : undefined;
+      return submitted.method === 'DELETE' ? undefined : formAgain(model, problem, submitted);
     },
   };
 }
@@ -56,8 +51,9 @@ async function formAgain(
   const again = { texts, named, failures, notice };
   if (method === 'POST')
     return formPage(model, submitted, { ...again, fields: formFields(creation(request)) });
-  const fields = formFields(change).filter((field) => field.name !== '*' || texts.has('*'));
   const state = { _etag: entered.own('_etag'), _was: entered.own('_was') };
+  const shown = digestsIn(state._was);
+  const fields = formFields(change).filter((field) => field.name in shown);
   const record = await readAs(site, request, `/${name}/:id`, {}, request.params.id);
   if (record && resource) await names.readTitles(resource, [record]);
   return formPage(model, submitted, { ...again, fields, state, record });
@@ -80,20 +76,22 @@ function noticeOf({ status, code, message }: Problem, { site, request }: Submitt
 
 /** The present record, if a problem says that it is not the one that the form showed. */
 function currentIn({ status, more: { details } }: Problem): JsonObject | undefined {
-  if (status !== 412 || !isObject(details as Json)) return undefined;
-  const { current } = details as { current?: Json };
-  return isObject(current) ? current : undefined;
+  const { current } = (details ?? {}) as { readonly current?: Json };
+  return status === 412 && isObject(current) ? current : undefined;
 }
 
 /** The faults of the fields; undefined: the problem is not about fields. */
 export function failuresIn({ code, message, more }: Problem): readonly Failure[] | undefined {
   if (code === 'VALIDATION_ERROR') return more.details as readonly Failure[];
-  const { path, field, fields } = (more.details ?? {}) as {
+  const {
+    path,
+    field,
+    fields = field === undefined ? [] : [field],
+  } = (more.details ?? {}) as {
     readonly path?: string;
     readonly field?: string;
     readonly fields?: readonly string[];
   };
-  const names = fields ?? (field === undefined ? [] : [field]);
-  const paths = path === undefined ? names.map((name) => `/${escapeToken(name)}`) : [path];
+  const paths = path === undefined ? fields.map((name) => `/${escapeToken(name)}`) : [path];
   return paths.length === 0 ? undefined : paths.map((each) => ({ path: each, message, keyword: code }));
 }

@@ -1,18 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import type { Failure } from '../../errors/problem.js';
 import { type Html, html, type Part } from '../../formats/html.js';
 import { charactersLeft, type JsonObject } from '../../json.js';
 import {
   digestOf,
   type FormField,
-  type FormRules,
   fieldTexts,
   fieldValue,
   formFields,
-  holderOf,
-  OBJECT,
-  OTHER,
-  othersOf,
+  isAt,
   pointerTo,
   type Texts,
   textsOf,
@@ -21,73 +16,60 @@ import { type Filled, failuresOf, idOf, inputsOf, openForm } from './form-html.j
 import type { FormModel } from './form-model.js';
 import { wordsOf } from './labels.js';
 import type { PageContent, PageContext } from './layout.js';
-import type { Names } from './names.js';
 import { isOpen } from './navigation.js';
 import type { PageOptions } from './pages.js';
 import { offersFor } from './reference-input.js';
 import { digestsIn } from './submitted-form.js';
 
-/** Fields without a rule that a form shows. A larger record is for programs. */
-const MAX_OTHERS = 100;
 /** Characters of all values that a form shows. */
 const MAX_FORM_CHARACTERS = 65_536;
 
-/** The fields for a record: without those that have no rule, if they are too many, and without values that are too long. */
-function fieldsFor(record: JsonObject, rules: FormRules): FormField[] {
-  const others = othersOf(record, rules);
+/** The fields of a form that changes a record, without values that are too long. */
+function fieldsFor(record: JsonObject, { change }: FormModel): FormField[] {
   let left = MAX_FORM_CHARACTERS;
-  return formFields(rules).filter((field) => {
-    if (field.schema['x-button'] !== undefined) return false;
-    const isOther = field.kind === 'others';
-    const rest = charactersLeft(isOther ? record : fieldValue(record, field), left);
-    if (rest >= 0 && !isOther) left = rest;
-    return rest >= 0 && (!isOther || others.length <= MAX_OTHERS);
+  return formFields(change).filter((field) => {
+    const rest = charactersLeft(fieldValue(record, field), left);
+    if (rest >= 0) left = rest;
+    return rest >= 0 && field.schema['x-button'] === undefined;
   });
 }
 
 /** A form of a page: for the first time, or again with what was entered. */
-interface ShownForm {
+interface ShownForm extends Pick<Filled, 'failures' | 'named'> {
   readonly fields: readonly FormField[];
   readonly texts: Texts;
   /** The state of the record that the form changes; absent: it creates one. */
-  readonly state?: FormState | undefined;
+  readonly state?: FormState;
   /** That record; undefined after the end of a session. */
   readonly record?: JsonObject | undefined;
-  readonly failures?: readonly Failure[] | undefined;
-  readonly named?: Filled['named'];
   readonly notice?: Part;
+  /** The inputs, if they are others than one for each field. */
+  readonly inputs?: Html;
 }
 
 /** The page with a form. The key of one that creates a record makes it once, however often the form is submitted. */
 export async function formPage(
   model: FormModel,
   context: PageContext,
-  { fields, texts, state, record, failures, named, notice }: ShownForm,
+  shown: ShownForm,
 ): Promise<PageContent> {
   const { site, request, forms, names } = context;
+  const { fields, state, record } = shown;
   const action = site.prefix + request.path;
   const word = wordsOf(model.singular);
   const title = record ? model.titleOf(record, names) : word;
   const crumbs = state && !record ? [] : await model.crumbs(context, record);
-  // No page contains a password that was entered.
-  const secrets = fields.filter(({ kind }) => kind === 'secret').map(({ name }) => name);
-  const filled: Filled = {
-    id: state ? 'edit' : 'new',
-    texts: new Map([...texts].filter(([name]) => !secrets.includes(name))),
-    offers: await offersFor(site, request, fields),
-    ...(failures && { failures }),
-    ...(named && { named }),
-  };
+  const offers = await offersFor(site, request, fields);
+  const filled: Filled = { ...shown, offers, id: state ? 'edit' : 'new' };
   const was = digestsIn(state?._was ?? '');
   // A browser submits no form without its required fields, and access rules may hide values of a record.
-  const inputs = fields.map((field) => ({
-    ...field,
-    isRequired: field.isRequired && was[field.name] !== digestOf(),
-  }));
+  const isRequired = (field: FormField) => field.isRequired && was[field.name] !== digestOf();
+  const inputs = fields.map((field) => ({ ...field, isRequired: isRequired(field) }));
+  const own = state ? { _method: 'PATCH', ...state } : { _key: randomUUID() };
   return {
     title: `${state ? 'Edit' : 'New'} ${title}`,
     crumbs: state ? [...crumbs, { text: title, href: action }] : crumbs,
-    body: html`${openForm(action, forms, state ? { _method: 'PATCH', ...state } : { _key: randomUUID() }, 'edit')}${notice}${faultsOf(fields, filled)}${inputsOf(inputs, filled)}
+    body: html`${openForm(action, forms, own, 'edit')}${shown.notice}${faultsOf(fields, filled)}${shown.inputs ?? inputsOf(inputs, filled)}
 <p><button class="main">${state ? 'Save' : `Create ${word}`}</button> <a href="${action}">Cancel</a></p></form>`,
   };
 }
@@ -127,63 +109,56 @@ export async function recordContent(
   shown: PageOptions,
   { mayEdit, mayDelete, effects, content }: RecordParts,
 ): Promise<PageContent> {
-  const { site, request, json, forms, names } = shown;
-  const { singular, change, removal: verb = 'Delete' } = model;
+  const { site, request, json, names } = shown;
   const given = request.query.parameters;
-  const href = site.prefix + request.path;
-  const title = model.titleOf(json, names);
-  const above = await model.crumbs(shown, json);
   if (given.has('_edit') && mayEdit) {
-    const fields = fieldsFor(json, change);
-    const texts = textsOf(json, fields, change, names);
-    const state = stateOf(json, fields, change, names);
-    return formPage(model, shown, { fields, texts, state, record: json });
+    const fields = fieldsFor(json, model);
+    const texts = textsOf(json, fields, names);
+    return formPage(model, shown, { fields, texts, state: stateOf(json, texts), record: json });
   }
-  if (given.has('_delete') && mayDelete) {
-    const body = deletionForm(href, singular, json, forms, { verb, effects: await effects?.() });
-    return { title: `${verb} ${title}`, crumbs: [...above, { text: title, href }], body };
-  }
+  if (given.has('_delete') && mayDelete) return deletionPage(model, shown, json, await effects?.());
+  const href = site.prefix + request.path;
   const { tools, body } = await content();
   const edit = mayEdit && html`<a class="button main" href="${href}?_edit">Edit</a>`;
-  const remove = mayDelete && html`<a class="button danger" href="${href}?_delete">${verb}…</a>`;
-  return { title, crumbs: above, tools: html`${tools}${edit}${remove}`, body, query: '' };
+  const remove =
+    mayDelete && html`<a class="button danger" href="${href}?_delete">${model.removal ?? 'Delete'}…</a>`;
+  return {
+    title: model.titleOf(json, names),
+    crumbs: await model.crumbs(shown, json),
+    tools: html`${tools}${edit}${remove}`,
+    body,
+    query: '',
+  };
 }
 
-/** The fields by which a form recognizes changes of its record: the ETag of this, and what the form showed. */
-export type FormState = Readonly<{
-  _etag: string;
-  /** Digests of the texts by field, `OBJECT` for each object with fields, and `OTHER` for each field without a rule, as JSON. */
-  _was: string;
-}>;
+/** The fields by which a form recognizes changes of its record: the ETag of this, and digests of what the form showed, as JSON. */
+export type FormState = Readonly<Record<'_etag' | '_was', string>>;
 
-export function stateOf(
-  record: JsonObject,
-  fields: readonly FormField[],
-  rules: FormRules,
-  names: Names,
-): FormState {
-  const texts = textsOf(record, fields, rules, names);
-  const was = Object.fromEntries(fields.map(({ name }) => [name, digestOf(texts.get(name))]));
-  for (const { parents } of fields)
-    for (const path of parents.map((_, at) => parents.slice(0, at + 1)))
-      if (holderOf(record, path)) was[pointerTo(path)] = OBJECT;
-  for (const name of othersOf(record, rules)) was[pointerTo([name])] = OTHER;
-  return { _etag: etagOf(record), _was: JSON.stringify(was) };
-}
+export const stateOf = (record: JsonObject, shown: Texts): FormState => ({
+  _etag: etagOf(record),
+  _was: JSON.stringify(Object.fromEntries([...shown].map(([name, texts]) => [name, digestOf(texts)]))),
+});
 
 const etagOf = ({ _version }: JsonObject): string => `"${String(_version)}"`;
 
-/** The form that deletes a record. `effects`: what else the deletion does. */
-export function deletionForm(
-  action: string,
-  singular: string,
+/** The page that deletes a record. `notice`: what else the deletion does, or why it was refused. */
+export async function deletionPage(
+  model: FormModel,
+  context: PageContext,
   record: JsonObject,
-  forms: PageContext['forms'],
-  { effects, verb = 'Delete' }: { readonly effects?: Part; readonly verb?: string } = {},
-): Html {
+  notice: Part,
+): Promise<PageContent> {
+  const { site, request, forms, names } = context;
+  const { singular, removal: verb = 'Delete' } = model;
+  const href = site.prefix + request.path;
   const word = wordsOf(singular);
-  return html`${openForm(action, forms, { _method: 'DELETE', _etag: etagOf(record) })}${effects}<p>A ${verb.toLowerCase()}d ${word} cannot be restored.</p>
-<p><button class="danger">${verb} this ${word}</button> <a href="${action}">Cancel</a></p></form>`;
+  const title = model.titleOf(record, names);
+  return {
+    title: `${verb} ${title}`,
+    crumbs: [...(await model.crumbs(context, record)), { text: title, href }],
+    body: html`${openForm(href, forms, { _method: 'DELETE', _etag: etagOf(record) })}${notice}<p>A ${verb.toLowerCase()}d ${word} cannot be restored.</p>
+<p><button class="danger">${verb} this ${word}</button> <a href="${href}">Cancel</a></p></form>`,
+  };
 }
 
 /** The faults of a form, with links to its fields. */
@@ -191,8 +166,7 @@ function faultsOf(fields: readonly FormField[], filled: Filled): Part {
   const { failures = [] } = filled;
   if (failures.length === 0) return undefined;
   const named = fields.filter((field) => failuresOf(field, filled).length > 0);
-  const known = new Set(named.flatMap((field) => failuresOf(field, filled)));
-  const others = failures.filter(({ message }) => ![...known].some((text) => text.endsWith(message)));
+  const others = failures.filter(({ path }) => !fields.some((field) => isAt(field, path)));
   const count = named.length + others.length;
   return html`<div class="error" role="alert"><p>Not saved yet: ${count === 1 ? 'one field needs' : `${count} fields need`} you.</p>
 <ul>${named.map((field) => html`<li><a href="#${idOf(field, filled)}">${field.label}</a>: ${failuresOf(field, filled).join('; ')}</li>`)}${others.map(({ path, message }) => html`<li>${path} ${message}</li>`)}</ul></div>`;

@@ -4,6 +4,7 @@ import type { Reference, Resource } from '../../collection/resource.js';
 import { cut, type Html, html, type Part } from '../../formats/html.js';
 import { type Json, type JsonObject, member } from '../../json.js';
 import { conditionName } from '../../list/query-names.js';
+import { OWNED } from '../../validation/validation.js';
 import { actorHtml, readActors } from './change-author.js';
 import { invitationLink } from './collection-page.js';
 import { type Column, columnsOf, undeclaredLabel, undeclaredNames } from './columns.js';
@@ -12,7 +13,7 @@ import { readListAs } from './inner-read.js';
 import { capitalized, collectionLabel, wordsOf } from './labels.js';
 import { linksTo, pairs } from './list-table.js';
 import type { Page, PageOptions } from './pages.js';
-import { changeAction } from './record-form-actions.js';
+import { recordForm } from './record-form-actions.js';
 import { fillOf, recordContent } from './record-forms.js';
 import { collectionOf, collectionsFor, mayWrite } from './site.js';
 import { MAX_NAMES } from './submitted-form.js';
@@ -33,7 +34,7 @@ export function recordPage(resource: Resource): Page {
     isRecord: true,
     // A part of a record could not be edited as if it were the record.
     query: () => '',
-    form: changeAction(editable),
+    form: recordForm(editable),
     content: async (shown) => {
       const { site, request, json, names } = shown;
       const id = String(json.id);
@@ -67,24 +68,16 @@ export function recordPage(resource: Resource): Page {
 /** Long texts first, then the other fields as pairs, then what is JSON. */
 function fields(resource: Resource, record: JsonObject, { names }: PageOptions): Html {
   const declared = columnsOf(resource).filter(
-    ({ name, kind }) =>
-      (name !== resource.display || kind === 'reference') &&
-      !(kind === 'time' && (name === 'created_at' || name === 'updated_at')),
+    ({ name, kind }) => (name !== resource.display || kind === 'reference') && !OWNED.has(name),
   );
-  const has = ({ name }: Column) => member(record, name) !== undefined;
-  const long = declared.filter((column) => column.kind === 'long' && has(column));
+  const of = (kind: Column['kind']) =>
+    declared.filter((column) => column.kind === kind && member(record, column.name) !== undefined);
   const short = declared.filter(({ kind }) => kind !== 'long' && kind !== 'json');
-  const structured = declared.filter((column) => column.kind === 'json' && has(column));
-  const more = [
-    ...structured,
-    ...undeclaredNames(resource, [record], Number.POSITIVE_INFINITY).map((name) => ({
-      name,
-      label: undeclaredLabel(name),
-    })),
-  ];
+  const undeclared = undeclaredNames(resource, [record], Number.POSITIVE_INFINITY);
+  const more = [...of('json'), ...undeclared.map((name) => ({ name, label: undeclaredLabel(name) }))];
   const rest = more.splice(MAX_MORE).length;
-  return html`${long.map(({ name, label }) => html`<h2>${label}</h2><p class="long">${cut(String(member(record, name)), MAX_LONG)}</p>\n`)}
-${pairs(short.map((column) => [column.label, fieldHtml(resource, record, column, names, true)]))}
+  return html`${of('long').map(({ name, label }) => html`<h2>${label}</h2><p class="long">${cut(String(member(record, name)), MAX_LONG)}</p>\n`)}
+${pairs(short.map((column) => [column.label, fieldHtml(resource, record, column, names, factHtml)]))}
 ${more.length > 0 && html`<h2>More fields</h2>${pairs(more.map(({ name, label }) => [label, factHtml(member(record, name))]))}`}${rest > 0 && html`<p>${rest} more fields. The JSON representation has all of them.</p>`}`;
 }
 
@@ -92,7 +85,7 @@ ${more.length > 0 && html`<h2>More fields</h2>${pairs(more.map(({ name, label })
  * The collections with records that refer to a record, among those that the caller's scopes permit it to read: the first of these
  * records, and their number as far as they are counted.
  */
-function referring(resource: Resource, id: string, shown: PageOptions) {
+async function referring(resource: Resource, id: string, shown: PageOptions) {
   const { site, request, names } = shown;
   const { referredBy, children } = resource;
   const known = collectionsFor(site, request.principal);
@@ -108,22 +101,22 @@ function referring(resource: Resource, id: string, shown: PageOptions) {
     await names.readTitles(other, records.slice(0, MAX_RELATED));
     const several = referredBy.filter((each) => each.collection === collection).length > 1;
     const by = columnsOf(other).find(({ name }) => name === field)?.label ?? field;
-    const own = `${site.prefix}/${collection}`;
-    const href = isNested
-      ? `${hrefOf(resource, id)}/${collection}`
-      : `${own}?${new URLSearchParams(condition)}`;
+    const path = isNested ? `${hrefOf(resource, id)}/${collection}` : `${site.prefix}/${collection}`;
     const canCreate = mayWrite(site, request, other, 'POST', isNested ? id : undefined);
-    const fill = new URLSearchParams({ _new: '', [fillOf(field)]: id });
     return {
-      ...{ resource: other, records, href, onDelete: reference.onDelete },
+      ...{ resource: other, records, onDelete: reference.onDelete },
+      href: isNested ? path : `${path}?${new URLSearchParams(condition)}`,
       label: collectionLabel(collection) + (several ? ` by ${by.toLowerCase()}` : ''),
       count: list && (records.length > MAX_COUNTED ? `more than ${MAX_COUNTED}` : String(records.length)),
       // Several records are referred to by a field with a list.
-      creation: canCreate && links === undefined && (isNested ? `${href}?_new` : `${own}?${fill}`),
+      creation:
+        canCreate &&
+        links === undefined &&
+        `${path}?_new${isNested ? '' : `&${new URLSearchParams({ [fillOf(field)]: id })}`}`,
       invitation: isNested && invitationLink(other, canCreate, shown, id),
     };
   };
-  return Promise.all(referredBy.map(read)).then((lists) => lists.flat());
+  return (await Promise.all(referredBy.map(read))).flat();
 }
 
 /** The first records of each collection that refer to a record, and how many there are. */

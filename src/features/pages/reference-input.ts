@@ -1,13 +1,11 @@
 import type { Resource } from '../../collection/resource.js';
-import type { Failure } from '../../errors/problem.js';
 import { cut } from '../../formats/html.js';
-import type { JsonObject } from '../../json.js';
-import { conditionName, filterName } from '../../list/query-names.js';
+import { filterName } from '../../list/query-names.js';
 import type { FormField } from './form-fields.js';
 import { type Caller, readListAs } from './inner-read.js';
 import { capitalized, MAX_NAME_CHARACTERS } from './labels.js';
-import { ID, Names } from './names.js';
-import { collectionOf, collectionsFor, mayWrite, type Site } from './site.js';
+import { Names } from './names.js';
+import { collectionOf, collectionsFor, type Site } from './site.js';
 import { nameFields, titleFields, titlePath } from './title.js';
 
 /** Records up to which a form offers all names of a collection, and which it compares with a name that is not found. */
@@ -25,20 +23,10 @@ export interface Choice {
 /** The id of the record that a person named, or what is wrong with the name and which records may be meant. */
 export type Named =
   | { readonly id: string }
-  | { readonly failure: Failure; readonly choices: readonly Choice[] };
+  | { readonly message: string; readonly choices: readonly Choice[] };
 
 /** The key of the meaning of a text in a field. */
 export const meaningKey = ({ to }: FormField, text: string): string => `${to} ${text.trim()}`;
-
-/** The records to which a reference may lead, as a form offers them. */
-export interface Offer {
-  /** The names of all records, if these are few. */
-  readonly names: readonly string[];
-  /** The word for a record, if there is none yet. */
-  readonly missing: string | undefined;
-  /** The page that creates one; undefined: the caller may not. */
-  readonly creation: string | undefined;
-}
 
 /** The records of a collection by name, if they are few; undefined: there are more, or the caller does not get the list. */
 export async function fewRecords(
@@ -58,79 +46,54 @@ export async function fewRecords(
   }));
 }
 
-/** The collections to which the fields of a form refer, with what the caller may choose from. */
+/** The names that a form offers for its references, by the collection, as far as the caller may read them. */
 export async function offersFor(
   site: Site,
   caller: Caller,
   fields: readonly FormField[],
-): Promise<ReadonlyMap<string, Offer>> {
+): Promise<ReadonlyMap<string, readonly string[]>> {
   const known = collectionsFor(site, caller.principal).filter(({ resource }) =>
     fields.some(({ to }) => to === resource.name),
   );
-  const offers = await Promise.all(
-    known.map(async ({ resource }): Promise<readonly [string, Offer]> => {
-      const few = await fewRecords(site, caller, resource);
-      const creation = `${site.prefix}/${resource.name}?_new`;
-      const offer: Offer = {
-        names: (few ?? []).flatMap(({ entry }) => entry ?? []),
-        missing: few?.length === 0 ? resource.singular : undefined,
-        creation: mayWrite(site, caller, resource, 'POST') ? creation : undefined,
-      };
-      return [resource.name, offer];
-    }),
-  );
-  return new Map(offers);
+  const offers = known.map(async ({ resource }) => {
+    const few = (await fewRecords(site, caller, resource)) ?? [];
+    return [resource.name, few.flatMap(({ entry }) => entry ?? [])] as const;
+  });
+  return new Map(await Promise.all(offers));
 }
 
-/** Finds the record that a person named in a form: by its id, its name, or a part of the name that only one record has. */
-export async function findNamed(site: Site, caller: Caller, field: FormField, text: string): Promise<Named> {
-  const collection = field.to!;
-  const known = collectionsFor(site, caller.principal);
-  const resource = collectionOf(site, collection)?.resource;
-  const wrong = (message: string, choices: readonly Choice[] = []): Named => ({
-    failure: { path: field.name, message, keyword: 'reference' },
-    choices,
-  });
-  if (!resource) return wrong('must be an id');
+/** Finds the record that a person named in a form: by its name, or by a part of the name that only one record has. */
+export async function findNamed(site: Site, caller: Caller, { to }: FormField, text: string): Promise<Named> {
+  const resource = collectionOf(site, to)?.resource;
+  if (!resource || titleFields(resource).length === 0) return { message: 'must be an id', choices: [] };
+  const { name: collection, singular, display } = resource;
+  const called = `called “${cut(text, MAX_NAME_CHARACTERS)}”`;
+  if (text.length > MAX_NAME_CHARACTERS) return { message: `no ${singular} is ${called}`, choices: [] };
   const names = new Names(site, caller);
   const read = async (more: Readonly<Record<string, string>>): Promise<Choice[]> => {
-    const query = { ...nameFields(resource), count: 'none', ...more };
-    const list = await readListAs(site, caller, `/${collection}`, query);
-    const records: readonly JsonObject[] = list?.data ?? [];
+    const list = await readListAs(site, caller, `/${collection}`, {
+      ...{ ...nameFields(resource), count: 'none', limit: String(MAX_COMPARED), ...more },
+    });
+    const records = list?.data ?? [];
     await names.readTitles(resource, records);
     return records.map((record) => ({ id: String(record.id), name: names.shortTitleOf(resource, record) }));
   };
-  if (ID.test(text)) {
-    const [found] = await read({ [conditionName('id')]: text, limit: '1' });
-    return found ? { id: found.id } : wrong(`no ${resource.singular} has this id`);
-  }
-  const fields = titleFields(resource);
-  if (fields.length === 0) return wrong('must be an id');
-  const called = `called “${cut(text, MAX_NAME_CHARACTERS)}”`;
-  if (text.length > MAX_NAME_CHARACTERS) return wrong(`no ${resource.singular} is ${called}`);
-  const { path = [], operators = [] } = titlePath(resource, known) ?? {};
+  const { path = [], operators = [] } = titlePath(resource, collectionsFor(site, caller.principal)) ?? {};
   // Filters find the first part of a title of several, and the titles themselves are compared.
-  const part = resource.display === undefined ? firstPart(text, resource.singular) : text;
-  const most = String(resource.display === undefined ? MAX_COMPARED : MAX_CHOICES);
-  const exact = operators.includes('eq') ? await read({ [filterName(path)]: part, limit: most }) : [];
-  const parts = operators.includes('contains')
-    ? await read({ [filterName([...path, 'contains'])]: part, limit: most })
-    : [];
-  const others = exact.length + parts.length > 0 ? [] : await read({ limit: String(MAX_COMPARED) });
-  const same = [...exact, ...parts, ...others].filter(
-    ({ name }) => name.toLowerCase() === text.toLowerCase(),
-  );
-  const found = [...new Map(same.map((each) => [each.id, each])).values()];
-  if (found.length === 1) return { id: found[0]!.id };
-  if (found.length > 1)
-    return wrong(`several ${collection} are ${called}: choose one`, found.slice(0, MAX_CHOICES));
-  if (!operators.includes('eq') && !operators.includes('contains') && others.length === MAX_COMPARED)
-    return wrong(`${collection} cannot be searched by name: enter the id`);
-  const near = parts.length > 0 ? parts.slice(0, MAX_CHOICES) : nearest(text, others);
-  const [first] = near;
-  const guess =
-    first && near.length === 1 ? ` Is ${first.name} meant?` : near.length > 1 ? ' Choose one of these.' : '';
-  return wrong(`no ${resource.singular} is ${called}.${guess}`, near);
+  const part = display === undefined ? firstPart(text, singular) : text;
+  const search = (operator: 'eq' | 'contains') =>
+    operators.includes(operator) ? read({ [filterName([...path, operator])]: part }) : [];
+  const [exact, parts] = await Promise.all([search('eq'), search('contains')]);
+  const others = exact.length + parts.length > 0 ? [] : await read({});
+  const all = [...new Map([...exact, ...parts, ...others].map((each) => [each.id, each])).values()];
+  const same = all.filter(({ name }) => name.toLowerCase() === text.toLowerCase()).slice(0, MAX_CHOICES);
+  if (same.length === 1) return { id: same[0]!.id };
+  if (same.length > 1) return { message: `several ${collection} are ${called}: choose one`, choices: same };
+  if (operators.length === 0 && others.length === MAX_COMPARED)
+    return { message: `${collection} cannot be searched by name: enter the id`, choices: [] };
+  const choices = parts.length > 0 ? parts.slice(0, MAX_CHOICES) : nearest(text, others);
+  const one = choices.length === 1 ? ` Is ${choices[0]!.name} meant?` : ' Choose one of these.';
+  return { message: `no ${singular} is ${called}.${choices.length > 0 ? one : ''}`, choices };
 }
 
 /** The first part of a title that consists of several: what stands before a comma, without the word for the record. */
@@ -142,22 +105,14 @@ function firstPart(text: string, singular: string): string {
 
 /** The records with the most pairs of letters in common with a text, if these are at least half of the pairs. */
 function nearest(text: string, choices: readonly Choice[]): Choice[] {
-  const pairs = pairsOf(text);
+  const pairs = [...pairsOf(text)];
   const scored = choices.map((choice) => {
     const own = pairsOf(choice.name);
-    const shared = [...pairs].filter((pair) => own.has(pair)).length;
-    return { choice, score: shared / Math.max(1, pairs.size) };
+    return { choice, score: pairs.filter((pair) => own.has(pair)).length };
   });
-  return scored
-    .filter(({ score }) => score >= 0.5)
-    .sort((a, b) => b.score - a.score)
-    .slice(0, 5)
-    .map(({ choice }) => choice);
+  const near = scored.filter(({ score }) => 2 * score >= pairs.length).sort((a, b) => b.score - a.score);
+  return near.slice(0, 5).map(({ choice }) => choice);
 }
 
-function pairsOf(text: string): Set<string> {
-  const letters = text.slice(0, 200).toLowerCase();
-  return new Set(
-    Array.from({ length: Math.max(0, letters.length - 1) }, (_, at) => letters.slice(at, at + 2)),
-  );
-}
+const pairsOf = (text: string): Set<string> =>
+  new Set(Array.from(text.toLowerCase(), (letter, at) => letter + (text.toLowerCase()[at + 1] ?? '')));

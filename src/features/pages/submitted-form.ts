@@ -5,7 +5,7 @@ import type { Body } from '../../http/request.js';
 import { readJson } from '../../http/strict-json.js';
 import { isObject, type Json, type JsonObject, member, setMember } from '../../json.js';
 import type { FieldSchema } from './columns.js';
-import { digestOf, type FormField, type Texts } from './form-fields.js';
+import { digestOf, type FormField, fieldValue, isAt, type Texts } from './form-fields.js';
 import type { PageContext } from './layout.js';
 import { ID } from './names.js';
 import { findNamed, meaningKey, type Named } from './reference-input.js';
@@ -71,102 +71,92 @@ export function objectIn(text: string): JsonObject | undefined {
 export const digestsIn = (text: string): Readonly<Record<string, string>> =>
   (objectIn(text) ?? {}) as Record<string, string>;
 
-/** The record with the values of its fields. */
-export function recordOf(values: readonly (readonly [FormField, Json | undefined])[]): JsonObject {
-  const record: JsonObject = {};
-  for (const [field, value] of values) {
-    if (field.kind !== 'others') {
-      if (value !== undefined) setMember(holderIn(record, field.parents), field.member, value);
-    } else if (isObject(value))
-      for (const [name, each] of Object.entries(value)) setMember(record, name, each);
-  }
+/** The values of some fields; undefined: nothing was entered. */
+export type Values = readonly (readonly [FormField, Json | undefined])[];
+
+/** Sets the values of fields in a record, and removes those without one. */
+export function recordOf(values: Values, record: JsonObject = {}): JsonObject {
+  for (const [field, value] of values)
+    if (field.kind === 'others') {
+      for (const name of Object.keys(fieldValue(record, field) ?? {})) delete record[name];
+      for (const [name, each] of Object.entries(value ?? {})) setMember(record, name, each);
+    } else setAt(record, [...field.parents, field.member], value);
   return record;
 }
 
-/** The object of a record for a field. A record that lacks it gets it. */
-function holderIn(record: JsonObject, parents: readonly string[]): JsonObject {
-  let holder = record;
-  for (const name of parents) {
-    const known = member(holder, name);
-    const next = isObject(known) ? known : {};
-    setMember(holder, name, next);
-    holder = next;
-  }
-  return holder;
+/** Sets a member of a record, or of an object in it, which the record gets if it lacks it. */
+function setAt(record: JsonObject, [name = '', ...rest]: readonly string[], value: Json | undefined): void {
+  if (rest.length === 0 && value !== undefined) return setMember(record, name, value);
+  if (rest.length === 0) return void delete record[name];
+  const known = member(record, name);
+  const holder = isObject(known) ? known : {};
+  setAt(holder, rest, value);
+  if (isObject(known) || Object.keys(holder).length > 0) setMember(record, name, holder);
 }
 
 /** The faults of a record by the rules of its collection. */
 export type FaultsOf = (record: JsonObject, submitted: Submitted) => readonly Failure[];
 
-/**
- * The values that were entered; undefined: nothing was. Rejects with 400 and every failure, with those that `faultsOf` finds in
- * the other fields.
- */
+/** The values that were entered. Rejects with 400 and every failure, with those that `faultsOf` finds in the other fields. */
 export async function valuesIn(
   submitted: Submitted,
   fields: readonly FormField[],
   faultsOf?: FaultsOf,
-): Promise<(readonly [FormField, Json | undefined])[]> {
-  const { entered } = submitted;
+): Promise<Values> {
   const failures: Failure[] = [];
-  const failed: string[] = [];
   const values: (readonly [FormField, Json | undefined])[] = [];
   for (const field of fields) {
     try {
-      values.push([field, await enteredValue(field, entered.texts.get(field.name) ?? [], submitted)]);
+      values.push([field, await enteredValue(field, submitted)]);
     } catch (error) {
       failures.push(...failuresIn(error, field));
-      failed.push(field.name);
     }
   }
   if (failures.length === 0) return values;
-  const isOf = (path: string, name: string) => path === name || path.startsWith(`${name}/`);
   const others = (faultsOf?.(recordOf(values), submitted) ?? []).filter(({ path }) =>
-    submitted.method === 'POST'
-      ? !failed.some((name) => isOf(path, name) || isOf(name, path))
-      : values.some(([{ name }]) => isOf(path, name)),
+    values.some(([field]) => isAt(field, path)),
   );
   throw invalid([...failures, ...others]);
 }
 
+async function enteredValue(field: FormField, submitted: Submitted): Promise<Json | undefined> {
+  const given = submitted.entered.texts.get(field.name) ?? [];
+  const texts = given.filter((text) => (field.isList ? text.trim() : text) !== '');
+  if (!field.isList) return texts.length === 0 ? undefined : oneValue(field, texts[0]!, submitted);
+  const items: Json[] = [];
+  for (const text of texts) items.push(await oneValue(field, text, submitted));
+  return items.length === 0 && !field.isRequired ? undefined : items;
+}
+
 const NUMBER = /^-?\d+(\.\d+)?(e[+-]?\d+)?$/i;
 
-async function enteredValue(
-  field: FormField,
-  texts: readonly string[],
-  submitted: Submitted,
-): Promise<Json | undefined> {
-  const { kind, isRequired, schema } = field;
-  if (kind === 'references' || kind === 'rows') {
-    const given = texts.map((text) => text.trim()).filter((text) => text !== '');
-    if (given.length === 0 && !isRequired) return undefined;
-    const items = typeof schema.items === 'object' ? schema.items : {};
-    if (kind === 'rows') return given.map((text) => scalarIn(items, text));
-    const ids: string[] = [];
-    // A write checks ids. One inner request for each would be too many.
-    for (const text of given) ids.push(ID.test(text) ? text : await referredId(submitted, field, text));
-    return ids;
+async function oneValue(field: FormField, given: string, submitted: Submitted): Promise<Json> {
+  const text = given.replaceAll('\r\n', '\n');
+  const trimmed = text.trim();
+  switch (field.kind) {
+    case 'reference':
+      // A write checks ids.
+      return ID.test(trimmed) ? trimmed : referredId(submitted, field, trimmed);
+    case 'json':
+      return readJson(Buffer.from(text));
+    case 'others': {
+      const value = await readJson(Buffer.from(text));
+      if (!isObject(value)) throw invalid([{ path: '', message: 'must be a JSON object', keyword: 'type' }]);
+      return value;
+    }
+    case 'number':
+      // Read as JSON, so that a number that no double holds is reported.
+      return NUMBER.test(trimmed) ? readJson(Buffer.from(trimmed)) : text;
+    case 'time':
+      if (/^[\d-]+T\d\d:\d\d$/.test(text)) return `${text}:00Z`;
+      return /[Zz]$|[+-]\d\d:\d\d$/.test(text) ? text : `${text}Z`;
+    case 'choice':
+    case 'long':
+    case 'secret':
+      return text;
+    default:
+      return scalarIn(field.item, field.isList ? trimmed : text);
   }
-  if (kind === 'choices') return texts.length === 0 && !isRequired ? undefined : [...texts];
-  const text = (texts[0] ?? '').replaceAll('\r\n', '\n');
-  if (kind === 'others') {
-    const value = text.trim() === '' ? {} : await readJson(Buffer.from(text));
-    if (!isObject(value)) throw invalid([{ path: '', message: 'must be a JSON object', keyword: 'type' }]);
-    return value;
-  }
-  if (text === '') return isRequired && (kind === 'text' || kind === 'long') ? '' : undefined;
-  if (kind === 'json') return readJson(Buffer.from(text));
-  if (kind === 'flag') return text === 'true' ? true : text === 'false' ? false : text;
-  // Read as JSON, so that a number that no double holds is reported.
-  if (kind === 'number') return NUMBER.test(text.trim()) ? readJson(Buffer.from(text.trim())) : text;
-  if (kind === 'reference') return referredId(submitted, field, text.trim());
-  if (kind === 'moment')
-    return /^[\d-]+T\d\d:\d\d$/.test(text)
-      ? `${text}:00Z`
-      : /[Zz]$|[+-]\d\d:\d\d$/.test(text)
-        ? text
-        : `${text}Z`;
-  return kind === 'text' ? scalarIn(schema, text) : text;
 }
 
 /** A text as the first of the types of a field that it is written as: 12345 is a number where numbers are permitted, 01234 is a text. */
@@ -191,7 +181,7 @@ async function referredId(
   entered.named.set(key, named);
   if ('id' in named) return named.id;
   if (field.schema['x-open'] && named.choices.length === 0) return text;
-  throw invalid([{ ...named.failure, path: '' }]);
+  throw invalid([{ path: '', message: named.message, keyword: 'reference' }]);
 }
 
 function failuresIn(error: unknown, { name }: FormField): Failure[] {

@@ -25,27 +25,25 @@ export function valueHtml(value: Json | undefined, column: ShownAs = PLAIN, name
   return value.length > shown.length ? [...shown, ` and ${value.length - shown.length} more`] : shown;
 }
 
-/** A field of a record in a list, or with `isWhole` on its page, where also a long text is whole. */
+/** A field of a record in a list, or by `factHtml` on its page. */
 export function fieldHtml(
   resource: Resource,
   record: JsonObject,
   column: Column,
   names: Names,
-  isWhole = false,
+  showing = valueHtml,
 ): Part {
-  const value = member(record, column.name);
-  if (isWhole && typeof value === 'string' && value.length > MAX_SHORT) return cut(value, MAX_LONG);
-  const shown = valueHtml(value, column, names);
+  const shown = showing(member(record, column.name), column, names);
   return isOverdue(resource, record, column) ? html`<span class="late">${shown} overdue</span>` : shown;
 }
 
-/** A value of something without columns: a list of long or nested values, and an object, as JSON. */
-export function factHtml(value: Json | undefined): Part {
+/** A value on a page of its own: a long text as a whole; without a column an object, or a list of long or nested values, as JSON. */
+export function factHtml(value: Json | undefined, column: ShownAs = PLAIN, names?: Names): Part {
+  if (typeof value === 'string' && value.length > MAX_SHORT) return cut(value, MAX_LONG);
   const isLarge = (each: Json) => typeof each === 'object' || String(each).length > MAX_SHORT;
-  const isList = Array.isArray(value) && value.length <= MAX_ITEMS && !value.some(isLarge);
-  if (typeof value !== 'object' || value === null || isList)
-    return typeof value === 'string' && value.length > MAX_SHORT ? cut(value, MAX_LONG) : valueHtml(value);
-  return html`<pre>${cut(jsonText(value), MAX_LONG)}</pre>`;
+  const isSmall = Array.isArray(value) && value.length <= MAX_ITEMS && !value.some(isLarge);
+  const isJson = typeof value === 'object' && value !== null && column === PLAIN && !isSmall;
+  return isJson ? html`<pre>${cut(jsonText(value), MAX_LONG)}</pre>` : valueHtml(value, column, names);
 }
 
 /** Characters of JSON up to which it is indented. */

@@ -70,14 +70,11 @@ t.test('an administrator sees the plan of a declaration, and applies it', async 
   t.test('faults are in words, and nothing is written', async (t) => {
     const twice = await show({ ...rows, name: ['name', 'state', 'code', 'state'] });
     t.equal(twice.status, 400);
-    t.match(
-      twice.text,
-      /<a href="#row-4">Row 4<\/a>: <b>state<\/b> is there twice[\s\S]*value="new, old, lost"/,
-    );
+    t.match(twice.text, /<b>state<\/b> is there twice[\s\S]*value="new, old, lost"/);
     const searched = await show({ ...rows, searched: '3' });
-    t.equal(searched.text.match(/id="row-/g)?.length, 8, 'four rows and four empty ones');
+    t.equal(searched.text.match(/name="name"/g)?.length, 8, 'four rows and four empty ones');
     const again = await visitor.submit(t, searched, 'Show the plan');
-    t.equal(again.text.match(/id="row-/g)?.length, 8, 'no more of them');
+    t.equal(again.text.match(/name="name"/g)?.length, 8, 'no more of them');
     t.match([searched.status, searched.text], [400, /price, x-search<\/b> only a field of type string/]);
     t.match((await show({ _text: '{"type": 3' })).text, 'is not JSON');
     for (const collection of ['../books', 'a/b', 'Books', ''])
@@ -197,7 +194,7 @@ t.test('a service that needs a restart offers the file', async (t) => {
   const fields = { name: ['title', 'state', 'x'], was: ['title', 'state', ''] };
   const types = { type: ['Text', 'Text', 'Date'], choices: ['', 'open, done', ''] };
   const plan = await visitor.submit(t, page, 'Show the plan', { ...fields, ...types });
-  t.match(plan.text, '<li>Field x is added.</li>');
+  t.match(plan.text, /&#34;x&#34;: \{\s+&#34;type&#34;: &#34;string&#34;/);
   t.match(plan.text, /does not apply declarations[\s\S]*download="tasks\.json" href="data:application\/json/);
   t.notMatch(plan.text, '>Apply<');
   const forged = await visitor.submit(t, plan, 'Show the plan again', { _apply: '1' });

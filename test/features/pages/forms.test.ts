@@ -81,8 +81,8 @@ t.test('a value that another record has, and a reference to a missing one', asyn
   t.match(again.text, '<p class="error" id="new-code-error">Another record has this code.</p>');
   const lost = { '/title': 'a', '/state': 'open', '/itemId': '00000000-0000-7000-8000-000000000000' };
   const missing = await visitor.create(t, '/tasks', lost);
-  t.equal(missing.status, 400);
-  t.match(missing.text, '<p class="error" id="new-itemId-error">no item has this id</p>');
+  t.equal(missing.status, 422);
+  t.match(missing.text, '<p class="error" id="new-itemId-error">No such item exists.</p>');
 });
 
 t.test('an edit changes what was changed, and removes what was emptied', async (t) => {
@@ -121,7 +121,7 @@ t.test('a conflict shows both values, and saves those that were chosen', async (
   t.match(conflict.text, /name="\/title"[^>]* value="mine"/);
   t.notMatch(conflict.text, 'name="/count"', 'a field that only the other request changed is no choice');
   t.equal((await service.send('GET', path)).json._version, 2, 'nothing was saved');
-  const saved = await visitor.submit(t, conflict, 'Save the chosen values', { '_use /effort': 'stored' });
+  const saved = await visitor.submit(t, conflict, 'Save', { '_use /effort': 'stored' });
   t.equal(saved.status, 303);
   t.match((await service.send('GET', path)).json, { title: 'mine', effort: 7, count: 9, _version: 3 });
 

@@ -48,7 +48,7 @@ const NAMES: readonly (readonly [entered: string, result: RegExp])[] = [
   ['Chekout redesin', /no project is called “Chekout redesin”\. Is Checkout redesign meant\?/],
   ['Twice', /several projects are called “Twice”: choose one/],
   ['zzz', /no project is called “zzz”\./],
-  ['00000000-0000-7000-8000-000000000000', /no project has this id/],
+  ['00000000-0000-7000-8000-000000000000', /No such project exists\./],
 ];
 
 t.test('a reference is entered by name: exact, near, of several records, of none', async (t) => {
