@@ -77,15 +77,14 @@ export const SITE_STYLE_PATH = '/_assets/site.css';
 /** Characters of a title. */
 const MAX_TITLE = 200;
 
-/** A whole page. `body` is what the element body contains, and `style` loads its style, or has its text; `language` is the language of the page. */
+/** A whole page. `body` is what the element body contains, and `style` loads its style, or has its text. */
 export function htmlDocument(
   title: string,
   body: Html,
   style = html`<style>${new Html(STYLE)}</style><link rel="stylesheet" href="${SITE_STYLE_PATH}">`,
-  language = 'en',
 ): string {
   return html`<!doctype html>
-<html lang="${language}">
+<html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">

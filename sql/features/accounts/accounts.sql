@@ -1,10 +1,8 @@
--- name: linked_users ($1 issuers and subjects, as a JSON array of arrays)
-select issuer, subject, user_id::text as owner, claims,
+-- name: linked_user ($1 issuer, $2 subject)
+select user_id::text as owner, claims,
   exists (select from plinth_disabled_users as disabled where disabled.user_id = plinth_user_links.user_id) as is_disabled
 from plinth_user_links
-where (issuer, subject) in (
-  select value ->> 0, value ->> 1 from json_array_elements($1::text::json)
-);
+where issuer = $1 and subject = $2;
 
 -- name: link_user ($1 issuer, $2 subject, $3 user id, $4 SHA-256 of the values)
 insert into plinth_user_links (issuer, subject, user_id, claims)

@@ -1,13 +1,12 @@
+import { parseJson } from '../../config/parsers.js';
 import type { Db } from '../../db/db.js';
 import { rateLimited } from '../../errors/caller-errors.js';
 import { invalidBody, payloadTooLarge } from '../../errors/input-errors.js';
-import { type Failure, Problem } from '../../errors/problem.js';
 import { originNotAllowed } from '../../errors/request-errors.js';
 import type { Auth, ScopedCollection } from '../../feature.js';
-import { JSON_TYPE } from '../../http/media-types.js';
-import type { Reply } from '../../http/reply.js';
 import type { HandledRequest } from '../../http/request.js';
-import { type JsonObject, member } from '../../json.js';
+import type { JsonObject } from '../../json.js';
+import { compileOnFirstUse } from '../../validation/validation.js';
 import { ACCOUNTS_SQL } from './accounts-statements.js';
 import type { Inviting } from './invitation-records.js';
 import type { Outbox } from './mail-outbox.js';
@@ -33,48 +32,33 @@ export interface AccountServices {
 
 const MAX_BYTES = 8192;
 
-/** The input of a person or a program: the fields of a form, or a JSON object. */
-export interface Input {
-  readonly isForm: boolean;
-  readonly values: JsonObject;
-}
-
-/** Reads a request within the limit of its network, of a form on a page of this service. Throws 403, 413 and 429. */
-export async function admittedInput(services: AccountServices, request: HandledRequest): Promise<Input> {
-  const { req, body, address } = request;
+/** Reads the fields of a form, or a JSON object, within the limit of its network, of a form on a page of this service. Throws 403, 413 and 429. */
+export async function admittedInput(services: AccountServices, { req, body, address }: HandledRequest) {
   if (body.length > MAX_BYTES) throw payloadTooLarge(MAX_BYTES);
   const seconds = await services.limit(address);
   if (seconds !== undefined) throw rateLimited(seconds);
   const isForm = /^application\/x-www-form-urlencoded\b/i.test(req.headers['content-type'] ?? '');
   const site = req.headers['sec-fetch-site'];
   if (isForm && site !== undefined && site !== 'same-origin' && site !== 'none') throw originNotAllowed();
-  const values = isForm
-    ? Object.fromEntries(new URLSearchParams(body.toString()))
-    : objectOf(body.toString());
-  return { isForm, values };
+  const text = body.toString();
+  const values = isForm ? Object.fromEntries(new URLSearchParams(text)) : Object(parseJson(text));
+  return { isForm, values: values as JsonObject };
 }
 
-/** A text of a request; empty: there is none. */
-export function textIn(values: JsonObject, name: string): string {
-  const value = member(values, name);
-  return typeof value === 'string' ? value : '';
-}
+/** The rules of an address to which a message is sent, and the form in which users have it. */
+export const EMAIL = { type: 'string', format: 'email', maxLength: 254 };
+export const NORMALIZED_EMAIL = { email: ['trim', 'nfc', 'lower'] } as const;
 
-function objectOf(text: string): JsonObject {
-  try {
-    return Object(JSON.parse(text)) as JsonObject;
-  } catch {
-    return {};
-  }
-}
-
-/** An address in the form in which users have it; undefined: no user can have it. */
-export function addressOf(given: string): string | undefined {
-  const text = given.trim();
-  // Some other letters have ASCII letters as their lower case.
-  const isPlain = text.length <= 254 * 8 && !/[\0\u0130\u212a]/.test(text);
-  return isPlain ? text.normalize('NFC').toLowerCase() : undefined;
-}
+/** Reads an address in the form in which users have it. Throws 400, also for members with which a request does nothing. */
+export const checkAddress = compileOnFirstUse({
+  schema: {
+    type: 'object',
+    required: ['email'],
+    additionalProperties: false,
+    properties: { email: EMAIL, return: { type: 'string' } },
+  },
+  normalize: NORMALIZED_EMAIL,
+}) as unknown as (body: JsonObject) => { readonly fields: { readonly email: string } };
 
 const MAX_RETURN = 2000;
 
@@ -93,20 +77,5 @@ export async function returnAddress(
   return isKnown ? url.href : undefined;
 }
 
-export const invalidReturn = (): Problem =>
+export const invalidReturn = () =>
   invalidBody('must be a page of this service or of one of its clients', 'return', '/return');
-
-/** The response to a program. */
-export const programReply = (status: number, body: object, fields: readonly string[] = []): Reply => ({
-  status,
-  headers: ['Content-Type', JSON_TYPE, 'Cache-Control', 'no-store', ...fields],
-  body: JSON.stringify(body),
-});
-
-/** The failures that a form shows. Throws errors that no other entry prevents. */
-export function shownFailures(error: unknown): readonly [Failure, ...Failure[]] {
-  if (!(error instanceof Problem) || error.status >= 429) throw error;
-  const { details } = error.more;
-  const [first, ...others] = Array.isArray(details) ? (details as Failure[]) : [];
-  return first ? [first, ...others] : [{ path: '', message: error.message, keyword: error.code }];
-}

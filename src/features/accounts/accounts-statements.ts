@@ -4,7 +4,7 @@ import type { PruneTask } from '../../feature.js';
 /** The statements of the feature. */
 // biome-ignore format: one name a line says no more
 export const ACCOUNTS_SQL = statements('features/accounts/accounts.sql', [
-  'linked_users', 'link_user', 'link_signed_in', 'link_values', 'user_with_email', 'lock_recipient', 'request_code', 'displace_codes', 'is_origin_of_client', 'user_at',
+  'linked_user', 'link_user', 'link_signed_in', 'link_values', 'user_with_email', 'lock_recipient', 'request_code', 'displace_codes', 'is_origin_of_client', 'user_at',
   'write_notes', 'note_language', 'claim_mail', 'end_mail', 'mail_state', 'create_code', 'find_code', 'end_code', 'prune_mail', 'prune_codes',
   'unlink_user', 'request_address', 'requested_address', 'confirm_address', 'end_address_change', 'left_address',
 ]);

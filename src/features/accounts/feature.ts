@@ -15,11 +15,11 @@ export default {
   endpoints: async (config, resources) => {
     const settings = ACCOUNTS_SETTINGS.of(config);
     if (!hasMail(settings)) return [];
-    const { ENDPOINTS, SIGN_UP_ENDPOINTS } = await import('./endpoints.js');
-    const own = settings.signUp ? [...ENDPOINTS, ...SIGN_UP_ENDPOINTS] : ENDPOINTS;
-    if (!resources.some(({ invited }) => invited !== undefined)) return own;
-    const { invitationEndpoints } = await import('./invitation-endpoints.js');
-    return [...own, ...invitationEndpoints(resources)];
+    const { endpointsOf } = await import('./endpoints.js');
+    return endpointsOf(
+      settings.signUp !== undefined,
+      resources.filter(({ invited }) => invited !== undefined),
+    );
   },
   openUsersOfTokens: async ({ config, db, log }, users) => {
     const settings = ACCOUNTS_SETTINGS.of(config);

@@ -1,17 +1,24 @@
 import type { Failure } from '../../errors/problem.js';
-import { type Html, html, htmlDocument, type Part } from '../../formats/html.js';
+import { html, htmlDocument, type Part } from '../../formats/html.js';
 import { type JsonObject, member } from '../../json.js';
-import { COMMON, FLOW_TEXTS, type FlowTexts } from './flow-texts.js';
-import type { Language } from './mail-messages.js';
-import type { CodeKind } from './mailed-code.js';
-import { type Field, fieldInput } from './new-user-form.js';
+import { type CodeKind, MESSAGES } from './mail-messages.js';
+import { type Field, fieldInput, labelOf } from './new-user-form.js';
 
-export interface FlowPaths {
+/** The pages of a flow: their texts, and the paths. */
+export interface FlowPages {
   readonly kind: CodeKind;
-  /** The page to which the message leads. */
-  readonly path: string;
   /** The page that requests a message, also another one. */
   readonly again?: string;
+  readonly title: string;
+  /** Of the page that requests a message, and of the one after that. */
+  readonly ask?: string;
+  readonly sent?: string;
+  /** Above the form with the code. */
+  readonly text?: string;
+  readonly save: string;
+  /** After the first one of two codes. */
+  readonly half?: string;
+  readonly done: string;
 }
 
 /** The contents of the form with a code. */
@@ -21,78 +28,65 @@ export interface Shown {
   /** Of a new user. */
   readonly fields?: readonly Field[];
   readonly hasPassword?: boolean;
-  readonly isMember?: boolean;
   /** Where a person who has an account signs in first. */
   readonly signIn?: string | undefined;
 }
 
 /** The state of a page: a form with a code, or another step. */
-export type FlowState = {
-  readonly failures?: readonly Failure[];
-  /** The page to which the person returns in the end. */
+export interface FlowState {
+  readonly step: 'ask' | 'sent' | 'code' | 'half' | 'done';
+  /** The page to which the person returns in the end, and the one in place of it. */
   readonly back: string | undefined;
-} & (
-  | { readonly end: 'ask' | 'sent' | 'half' | 'done'; readonly next?: string | undefined }
-  | {
-      readonly end?: undefined;
-      readonly code: string;
-      /** Undefined: the code has no form. */
-      readonly shown: Shown | undefined;
-      readonly values: JsonObject;
-    }
-);
-
-/** The page of a flow. */
-export function flowPage(flow: FlowPaths, language: Language, state: FlowState): string {
-  const text = FLOW_TEXTS[flow.kind][language];
-  const faults = (state.failures ?? []).map(
-    (failure) => html`<p class="error" role="alert">${faultText(text, language, state, failure)}</p>\n`,
-  );
-  const body = html`<main class="narrow">\n<h1>${text.title}</h1>\n${faults}${bodyOf(flow, text, language, state)}\n</main>`;
-  return htmlDocument(text.title, body, undefined, language);
+  readonly next?: string | undefined;
+  readonly code?: string;
+  /** Undefined: the code has no form. */
+  readonly shown?: Shown;
+  readonly values?: JsonObject;
+  readonly failures?: readonly Failure[];
 }
 
-function bodyOf(flow: FlowPaths, text: FlowTexts, language: Language, state: FlowState): Part {
-  const common = COMMON[language];
-  const { back } = state;
+/** The page of a flow. */
+export function flowPage(flow: FlowPages, state: FlowState): string {
+  const fields = state.shown?.fields ?? [];
+  const faults = (state.failures ?? []).map(({ path, message }) => {
+    const name = path.slice(1);
+    const label = fields.find((field) => field.name === name)?.label ?? labelOf(name);
+    return html`<p class="error" role="alert">${`${label} ${message}`.trim()}</p>\n`;
+  });
+  const body = html`<main class="narrow">\n<h1>${flow.title}</h1>\n${faults}${bodyOf(flow, state)}\n</main>`;
+  return htmlDocument(flow.title, body);
+}
+
+function bodyOf(flow: FlowPages, { step, back, next, code, shown, values }: FlowState): Part {
+  const { again, text } = flow;
+  const { page } = MESSAGES[flow.kind];
   const hidden = back !== undefined && html`\n<input type="hidden" name="return" value="${back}">`;
   const query = back === undefined ? '' : `&return=${encodeURIComponent(back)}`;
   const link = (href: string | undefined, label: string): Part =>
     href !== undefined && html`\n<p><a href="${href}">${label}</a></p>`;
-  if (state.end === 'ask')
-    return html`<p>${text.ask}</p>
-<form method="post" action="${flow.again}">${hidden}
-<label for="email">${common.email}</label>
+  if (step === 'ask')
+    return html`<p>${flow.ask}</p>
+<form method="post" action="${again}">${hidden}
+<label for="email">Email</label>
 <input id="email" name="email" type="email" autocomplete="username" required maxlength="254">
-<button class="main">${common.send}</button>
+<button class="main">Send the message</button>
 </form>`;
-  if (state.end === 'sent')
-    return html`<p role="status">${text.sent}</p>${link(`${flow.path}?code=${query}`, common.haveCode)}`;
-  if (state.end) {
-    const next = state.end === 'half' ? undefined : (back ?? state.next);
-    return html`<p role="status">${text[state.end]}</p>${link(next, next === state.next && next !== '/' ? common.signIn : common.continue)}`;
+  if (step !== 'code') {
+    const [href, label] =
+      step === 'sent'
+        ? [`${page}?code=${query}`, 'Enter the code from the message']
+        : [back ?? next, back === undefined && next !== '/' ? 'Sign in' : 'Continue'];
+    return html`<p role="status">${flow[step]}</p>${link(href, label)}`;
   }
-  const { code, shown, values } = state;
   if (!shown) return undefined;
-  const { about = [], fields = [], hasPassword, isMember, signIn } = shown;
-  const intro = isMember ? text.memberText : text.text;
-  return html`${intro !== undefined && html`<p>${intro}</p>`}${about.map((line) => html`<p><strong>${line}</strong></p>`)}
-<form method="post" action="${flow.path}">${hidden}
-<label for="code">${common.code}</label>
-<input id="code" name="code" autocomplete="one-time-code" required maxlength="40" value="${code}">
-${fields.map((field) => [fieldInput(field, String(member(values, field.name) ?? '')), '\n'])}${hasPassword && passwordInput(common.password)}
-<button class="main">${isMember ? text.memberSave : text.save}</button>
-</form>${link(flow.again, common.again)}${link(signIn && `${signIn}?return=${encodeURIComponent(`${flow.path}?code=${code}${query}`)}`, common.signIn)}`;
-}
-
-const passwordInput = (label: string): Html => html`<label for="password">${label}</label>
+  const { about = [], fields = [], hasPassword, signIn } = shown;
+  const password = html`<label for="password">Password, of 8 characters or more</label>
 <input id="password" name="password" type="password" autocomplete="new-password" required minlength="8" maxlength="256">`;
-
-/** A failure in a language, as far as the service has a text for it. */
-function faultText(text: FlowTexts, language: Language, state: FlowState, failure: Failure): string {
-  const { path, message, keyword } = failure;
-  const common: Readonly<Record<string, string>> = COMMON[language];
-  const fields = (state.end === undefined && state.shown?.fields) || [];
-  const label = fields.find(({ name }) => path === `/${name}`)?.label ?? common[path.slice(1)];
-  return text.reasons?.[keyword] ?? common[keyword] ?? `${label ?? path.slice(1)} ${message}`.trim();
+  return html`${text !== undefined && html`<p>${text}</p>`}${about.map((line) => html`<p><strong>${line}</strong></p>`)}
+<form method="post" action="${page}">${hidden}
+<label for="code">Code from the message</label>
+<input id="code" name="code" autocomplete="one-time-code" required maxlength="40" value="${code}">
+${fields.map((field) => [fieldInput(field, String(member(values!, field.name) ?? '')), '\n'])}${hasPassword && password}
+<button class="main">${flow.save}</button>
+</form>${link(again, 'Request another message')}${link(signIn && `${signIn}?return=${encodeURIComponent(`${page}?code=${code}${query}`)}`, 'Sign in')}`;
 }

@@ -1,100 +1,118 @@
-import { invalidBody } from '../../errors/input-errors.js';
+import { secretReply } from '../../actions/secret-reply.js';
+import type { Run } from '../../db/db.js';
+import { type Failure, Problem } from '../../errors/problem.js';
 import { pageHeaders } from '../../formats/html.js';
 import type { Reply } from '../../http/reply.js';
 import type { HandledRequest } from '../../http/request.js';
-import type { JsonObject } from '../../json.js';
+import { type JsonObject, member } from '../../json.js';
 import {
   type AccountServices,
   admittedInput,
-  type Input,
+  checkAddress,
   invalidReturn,
-  programReply,
   returnAddress,
-  shownFailures,
-  textIn,
 } from './account-requests.js';
-import { type FlowPaths, flowPage, type Shown } from './flow-pages.js';
+import { type FlowPages, type FlowState, flowPage, type Shown } from './flow-pages.js';
 import { type Language, languageOf } from './mail-messages.js';
+import { endCode, findCode, type MailedCode, requestCode } from './mailed-code.js';
 import { typedValues } from './new-user-form.js';
 
-/** The use of a code. `values`: the other entries of the form, or members of the body. */
+/** The use of a code. */
 export interface Use {
   readonly services: AccountServices;
-  readonly request: HandledRequest;
   readonly language: Language;
-  readonly code: string;
+  /** The user that sends the request, or has signed in in the browser. */
+  readonly caller: string | undefined;
+  /** The other entries of the form, or members of the body. */
   readonly values: JsonObject;
 }
 
+/** The response to a program, the next step of the page, and where the page leads in the end. */
+interface Outcome {
+  readonly reply: Reply;
+  readonly step: 'sent' | 'half' | 'done';
+  readonly next?: string | undefined;
+}
+
 /** A change that a person makes by the code of a message. */
-export interface Flow extends FlowPaths {
-  /** Requests a message on that page, for anybody. The response is the same for each address. */
-  readonly ask?: (
-    services: AccountServices,
-    input: Input,
-    language: Language,
-    returnTo: string | undefined,
-  ) => Promise<void>;
+export interface Flow extends FlowPages {
+  /** With a text that asks for an address: throws 403 for an address that gets no message, whether or not a user has it. */
+  readonly permit?: (services: AccountServices, email: string) => void;
   /** Reads the contents of the form with a code. Throws 403 for a code without a form. */
-  readonly show?: (services: AccountServices, code: string, language: Language) => Promise<Shown>;
-  /** Resolves to the response to a program, and to the end of the page. */
-  readonly use: (use: Use) => Promise<{ reply: Reply; end: 'half' | 'done'; next?: string | undefined }>;
+  readonly show?: (services: AccountServices, code: string) => Promise<Shown>;
+  /** Prepares the change. The returned function makes the change in the transaction that ends the code. Both throw 400, 403 and 409. */
+  readonly use: (use: Use, code: MailedCode) => Promise<(run: Run) => Promise<Outcome>>;
+}
+
+/** Uses a code in one transaction with what the code permits, so that neither happens without the other. */
+export async function useCode(flow: Flow, use: Use, code: string): Promise<Outcome> {
+  const { db } = use.services;
+  const found = await findCode(db.run, flow.kind, code);
+  const change = await flow.use(use, found);
+  return db.transaction(async (run) => {
+    await endCode(run, flow.kind, code, found.recipient);
+    return change(run);
+  });
 }
 
 /** Responds to people and programs on a page of a flow. A link alone changes nothing, since programs open links, too. */
 export const responding =
   (flow: Flow, path: string) =>
   async (services: AccountServices, request: HandledRequest): Promise<Reply> => {
-    const { req } = request;
-    const language = languageOf(req.headers['accept-language']);
-    const input = req.method === 'POST' ? await admittedInput(services, request) : undefined;
-    const inUrl = new URL(req.url!, 'http://localhost').searchParams;
-    const back = await returnAddress(services, input ? input.values.return : inUrl.get('return'));
-    const given = !input ? inUrl.get('code') : 'code' in input.values ? textIn(input.values, 'code') : null;
-    if (given === null && path === flow.again) return requestMessage(flow, services, input, language, back);
-    const code = given ?? '';
-    let shown: Shown | undefined;
-    let values: JsonObject = {};
+    const { headers, method, url } = request.req;
+    const language = languageOf(headers['accept-language']);
+    const input = method === 'POST' ? await admittedInput(services, request) : undefined;
+    const given: JsonObject =
+      input?.values ?? Object.fromEntries(new URL(url!, 'http://localhost').searchParams);
+    const back = await returnAddress(services, member(given, 'return'));
+    const { code: named, return: _, ...values } = given;
+    const code = typeof named === 'string' ? named : '';
+    const isRequest = named === undefined && path === flow.again;
+    let state: FlowState = { step: isRequest ? 'ask' : 'code', back, code, values };
     try {
-      shown = flow.show ? await flow.show(services, code, language) : {};
-      if (!input) return page(200, flowPage(flow, language, { code, shown, values, back }));
-      const { code: _, return: _back, ...others } = input.values;
-      values = input.isForm ? typedValues(others, shown.fields ?? []) : others;
-      const { reply, ...end } = await flow.use({ services, request, language, code, values });
+      if (!isRequest) state = { ...state, shown: flow.show ? await flow.show(services, code) : {} };
+      if (!input) return page(200, flow, state);
+      const { isForm } = input;
+      const caller = (await services.session?.(headers.cookie))?.subject;
+      const typed = isForm ? typedValues(values, state.shown?.fields ?? []) : values;
+      const { reply, ...end } = isRequest
+        ? await requestMessage(flow, services, given, language, back)
+        : await useCode(flow, { services, language, caller, values: typed }, code);
       services.outbox.wake();
-      return input.isForm ? page(200, flowPage(flow, language, { ...end, back })) : reply;
+      return isForm ? page(200, flow, { ...end, back }) : reply;
     } catch (error) {
       if (input && !input.isForm) throw error;
-      const failures = shownFailures(error);
-      return page(input ? 422 : 403, flowPage(flow, language, { code, shown, values, back, failures }));
+      return page(input ? 422 : 403, flow, { ...state, failures: shownFailures(error) });
     }
   };
 
+/** The response is the same for each address that the flow permits. */
 async function requestMessage(
   flow: Flow,
   services: AccountServices,
-  input: Input | undefined,
+  values: JsonObject,
   language: Language,
-  back: string | undefined,
-): Promise<Reply> {
-  if (!input) return page(200, flowPage(flow, language, { end: 'ask', back }));
-  try {
-    if (!input.isForm) requireMembers(input.values, back);
-    await flow.ask!(services, input, language, back);
-  } catch (error) {
-    if (!input.isForm) throw error;
-    return page(422, flowPage(flow, language, { end: 'ask', back, failures: shownFailures(error) }));
-  }
-  services.outbox.wake();
-  return input.isForm ? page(200, flowPage(flow, language, { end: 'sent', back })) : programReply(202, {});
+  returnTo: string | undefined,
+): Promise<Outcome> {
+  const { email: recipient } = checkAddress(values).fields;
+  if (values.return !== undefined && returnTo === undefined) throw invalidReturn();
+  flow.permit?.(services, recipient);
+  await services.db.transaction((run) =>
+    requestCode(run, { kind: flow.kind, recipient, language, returnTo }),
+  );
+  return { reply: secretReply(202, {}), step: 'sent' };
 }
 
-/** Requires that nothing of a request is dropped in silence, such as a password, which comes with the code. Throws 400. */
-function requireMembers(values: JsonObject, back: string | undefined): void {
-  for (const name of Object.keys(values))
-    if (name === 'return' && back === undefined) throw invalidReturn();
-    else if (name !== 'email' && name !== 'return')
-      throw invalidBody('must be left out here: it comes with the code', 'additionalProperties', `/${name}`);
-}
+const page = (status: number, flow: Flow, state: FlowState): Reply => ({
+  status,
+  headers: pageHeaders(),
+  body: flowPage(flow, state),
+});
 
-const page = (status: number, body: string): Reply => ({ status, headers: pageHeaders(), body });
+/** The failures that a form shows. Throws errors that no other entry prevents. */
+function shownFailures(error: unknown): readonly Failure[] {
+  if (!(error instanceof Problem) || error.status >= 429) throw error;
+  const { details } = error.more;
+  const isList = Array.isArray(details) && details.length > 0;
+  return isList ? (details as Failure[]) : [{ path: '', message: error.message, keyword: error.code }];
+}

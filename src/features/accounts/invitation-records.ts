@@ -1,5 +1,4 @@
 import { type Principal, permit, type Requirement } from '../../auth/principal.js';
-import { userScopes } from '../../auth/user-scopes.js';
 import { type Reference, type Resource, referredIds } from '../../collection/resource.js';
 import type { Run } from '../../db/db.js';
 import { invalidBody } from '../../errors/input-errors.js';
@@ -11,6 +10,7 @@ import { type JsonObject, member } from '../../json.js';
 import { nextIdentity, parseUuid } from '../../uuid.js';
 import { INVITATIONS_SQL } from './accounts-statements.js';
 import { invitationRefused } from './errors.js';
+import { principalOf } from './new-user.js';
 
 /** Characters of the title of an invitation. */
 const MAX_TITLE = 100;
@@ -31,34 +31,27 @@ export interface Inviting {
 export async function inviterOf(run: Run, subject: string): Promise<Principal | undefined> {
   const id = parseUuid(subject);
   const [row] = id === undefined ? [] : await run(INVITATIONS_SQL.inviter, [id]);
-  return row && { subject: id!, scopes: userScopes(row.scopes), scheme: 'session', expiresAt: undefined };
+  return row && principalOf(id!, row.scopes);
 }
 
 /**
- * Requires that each of some callers may create the records, for a user that is not known yet. Resolves to the targets of the records,
- * which are their collections with the records to which they refer, and to the title of the invitation. Throws 400, 403, 422.
+ * Requires that a caller may create the records, for a user that is not known yet. Resolves to the targets of the records, which are their
+ * collections with the records to which they refer, and to the title of the invitation. Throws 400, 403, 422.
  */
-export async function requireInvitable(
-  inviting: Inviting,
-  create: Creation,
-  callers: readonly Principal[],
-  run: Run,
-): Promise<{ targets: string[]; title: string }> {
+export async function requireInvitable(inviting: Inviting, create: Creation, caller: Principal, run: Run) {
   // No record has this id, so that conditions about the record of the invited user do not hold.
   const { id } = nextIdentity();
   const targets: string[] = [];
   const titles: string[] = [];
   for (const [name, record] of Object.entries(create))
-    for (const [at, caller] of callers.entries())
-      try {
-        const { whole, input } = await invitedRecord(inviting, name, record, id, caller, run);
-        if (at > 0) continue;
-        const ids = givenReferences(whole.resource).flatMap((each) => referredIds(input.fields, each));
-        targets.push([name, ...ids.map(({ id }) => id).sort()].join(' '));
-        titles.push(await titleOf(inviting, whole.resource, input.fields, caller, run));
-      } catch (error) {
-        throw error instanceof Problem ? below(`/create/${name}`, error) : error;
-      }
+    try {
+      const { whole, input } = await invitedRecord(inviting, name, record, id, caller, run);
+      const ids = givenReferences(whole.resource).flatMap((each) => referredIds(input.fields, each));
+      targets.push([name, ...ids.map(({ id }) => id).sort()].join(' '));
+      titles.push(await titleOf(inviting, whole.resource, input.fields, caller, run));
+    } catch (error) {
+      throw error instanceof Problem ? below(`/create/${name}`, error) : error;
+    }
   return { targets, title: cut(titles.join('; '), MAX_TITLE) };
 }
 

@@ -1,12 +1,10 @@
 import { hash } from 'node:crypto';
 import { type Claims, claimAt, ended, refusal, type Token } from '../../auth/tokens/access-token.js';
 import { setUserFields } from '../../collection/password-writes.js';
-import { createBatcher } from '../../db/batcher.js';
 import type { Db, Run } from '../../db/db.js';
 import { Problem } from '../../errors/problem.js';
 import type { Collection } from '../../feature.js';
 import type { JsonObject } from '../../json.js';
-import { sharing } from '../../telemetry/instruments.js';
 import type { Log } from '../../telemetry/log.js';
 import { ACCOUNTS_SQL } from './accounts-statements.js';
 import { accountExists, accountIncomplete, accountUnknown } from './errors.js';
@@ -15,28 +13,23 @@ import type { AccountsConfig } from './settings.js';
 /** How long a user is cached with its token: after this time, the token of a deleted or disabled user is examined again. */
 export const USER_AGE_MS = 1000;
 const MAX_SUBJECT = 1000;
-const READS = { max: 256, inFlight: 2, waiting: 5000, keyOf: (key: string) => key };
 
-/** The user that a subject means. */
+/** The user that a subject means, and the SHA-256 of the values that the last token gave the user. */
 interface Link {
   readonly userId: string;
-  /** SHA-256 of the values that the last token gave the user. */
-  readonly values: string;
-  readonly isDisabled: boolean;
+  readonly hash: string;
+  readonly isDisabled?: boolean;
 }
 
 /** The values that claims give to the fields of a user. */
-export interface Values {
+interface Values {
   readonly fields: JsonObject;
   readonly hash: string;
   /** The address in the form of the collection of users; undefined: the issuer has not verified one. */
   readonly verifiedEmail: string | undefined;
 }
 
-export interface Subject {
-  readonly issuer: string;
-  readonly subject: string;
-}
+type Subject = Readonly<Record<'issuer' | 'subject', string>>;
 
 /** A subject of which the user is to be found. */
 interface Arrival extends Subject {
@@ -50,19 +43,12 @@ interface Arrival extends Subject {
  * linked to one with the same address, which the issuer has verified, and that nothing else can enter.
  */
 export class IssuerUsers {
-  readonly #find: (key: string) => Promise<Link | undefined>;
-
   constructor(
     readonly db: Db,
     readonly log: Log,
     readonly settings: AccountsConfig,
     readonly users: () => Collection,
-  ) {
-    this.#find = createBatcher<string, Link | undefined>(
-      { ...READS, sharing: sharing(db.metrics, 'read', 'users of issuers') },
-      (keys) => this.#readLinks(keys),
-    );
-  }
+  ) {}
 
   /** The token with its user as the subject. A client has no user. Rejects with CredentialRejected, and 403. */
   async identify(issuer: string, token: Token, claims: Claims, more: () => Promise<Claims>): Promise<Token> {
@@ -80,10 +66,10 @@ export class IssuerUsers {
     if (subject === '' || subject.length > MAX_SUBJECT || subject.includes('\0'))
       throw refusal('The access token has an unusable subject.');
     const values = this.valuesOf(claims);
-    const { isDisabled, userId, values: before } = await this.#linkOf(arrival, values);
-    if (isDisabled) return undefined;
-    if (before !== values.hash) await this.#update(arrival, values, userId);
-    return userId;
+    const link = await this.#linkOf(arrival, values);
+    if (link.isDisabled) return undefined;
+    if (link.hash !== values.hash) await this.#update(arrival, values, link.userId);
+    return link.userId;
   }
 
   /** Links a subject to the user with a verified address, who has signed in. Without an effect if the user has another one. */
@@ -92,15 +78,14 @@ export class IssuerUsers {
   }
 
   async #linkOf(arrival: Arrival, values: Values): Promise<Link> {
-    const key = JSON.stringify([arrival.issuer, arrival.subject]);
-    const found = await this.#find(key);
+    const found = await this.#find(arrival);
     if (found) return found;
     const known = values.fields.email !== undefined ? values : await this.#valuesWithMore(arrival);
     try {
       return await this.db.transaction((run) => this.#link(run, arrival, known, values.hash));
     } catch (error) {
       // Another request with the subject may have linked it, or made its user, meanwhile.
-      const made = await this.#find(key);
+      const made = await this.#find(arrival);
       if (made) return made;
       throw error;
     }
@@ -115,17 +100,13 @@ export class IssuerUsers {
   }
 
   async #link(run: Run, { issuer, subject }: Subject, known: Values, hash: string): Promise<Link> {
-    const userId = (await this.#present(run, known)) ?? (await this.#create(run, known));
+    const [user] =
+      known.verifiedEmail === undefined ? [] : await run(ACCOUNTS_SQL.user_with_email, [known.verifiedEmail]);
+    if (user?.is_enterable === true) throw accountExists();
+    const userId = user ? String(user.id) : await this.#create(run, known);
     const made = await run(ACCOUNTS_SQL.link_user, [issuer, subject, userId, hash]);
     if (made.length === 0) throw accountExists();
-    return { userId, values: hash, isDisabled: false };
-  }
-
-  async #present(run: Run, { verifiedEmail }: Values): Promise<string | undefined> {
-    if (verifiedEmail === undefined) return undefined;
-    const [user] = await run(ACCOUNTS_SQL.user_with_email, [verifiedEmail]);
-    if (user?.is_enterable === true) throw accountExists();
-    return user && String(user.id);
+    return { userId, hash };
   }
 
   async #create(run: Run, { fields }: Values): Promise<string> {
@@ -168,29 +149,22 @@ export class IssuerUsers {
     const given = [
       ['email', address],
       ['name', [name, login].find(isText)],
-      ...[...userClaims].flatMap(([field, path]) =>
-        field === 'email' ? [] : [[field, claimAt(claims, path)]],
-      ),
+      ...[...userClaims]
+        .filter(([field]) => field !== 'email')
+        .map(([field, at]) => [field, claimAt(claims, at)]),
     ];
     const { properties } = this.users().resource.schema;
     const fields = Object.fromEntries(
       given.filter(([field, value]) => value !== undefined && Object.hasOwn(properties, String(field))),
     ) as JsonObject;
-    return {
-      fields,
-      hash: hash('sha256', JSON.stringify(fields), 'base64'),
-      verifiedEmail: address?.trim().toLowerCase(),
-    };
+    const verifiedEmail = address?.trim().toLowerCase();
+    return { fields, hash: hash('sha256', JSON.stringify(fields), 'base64'), verifiedEmail };
   }
 
-  async #readLinks(keys: readonly string[]): Promise<(Link | undefined)[]> {
-    const rows = await this.db.run(ACCOUNTS_SQL.linked_users, [`[${keys.join(',')}]`]);
-    const links = new Map(
-      rows.map(({ issuer, subject, owner, claims, is_disabled }) => [
-        JSON.stringify([issuer, subject]),
-        { userId: String(owner), values: String(claims), isDisabled: is_disabled === true },
-      ]),
+  async #find({ issuer, subject }: Subject): Promise<Link | undefined> {
+    const [row] = await this.db.run(ACCOUNTS_SQL.linked_user, [issuer, subject]);
+    return (
+      row && { userId: String(row.owner), hash: String(row.claims), isDisabled: row.is_disabled === true }
     );
-    return keys.map((key) => links.get(key));
   }
 }

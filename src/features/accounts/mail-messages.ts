@@ -6,23 +6,8 @@ import { html } from '../../formats/html.js';
 export const LANGUAGES = ['en', 'de'] as const;
 export type Language = (typeof LANGUAGES)[number];
 
-/** The values that texts name, such as `{{link}}`. */
-export interface MessageValues {
-  readonly site: string;
-  readonly link: string;
-  readonly code: string;
-  readonly minutes: number;
-  /** The name and the address of the user that invites, and the records of the invitation. */
-  readonly inviter: string;
-  readonly records: string;
-}
-
 /** A message as it is sent. */
-export interface Message {
-  readonly subject: string;
-  readonly text: string;
-  readonly html: string;
-}
+export type Message = Readonly<Record<'subject' | 'text' | 'html', string>>;
 
 /** The use of a code. */
 const USE = {
@@ -38,9 +23,14 @@ Oder geben Sie diesen Code ein: {{code}}
 Beides gilt einmal, {{minutes}} Minuten lang.`,
 };
 
-/** Texts, of which the first line is the subject. Empty lines separate paragraphs. */
-const TEXTS = {
+/**
+ * The messages by their purposes: the page to which each leads, and for a message with a code the seconds for which the code is valid. The
+ * first line of a text is the subject; empty lines separate paragraphs.
+ */
+export const MESSAGES = {
   reset: {
+    page: '/reset-password',
+    seconds: 30 * 60,
     en: `A new password for {{site}}
 You can choose a new password for {{site}}:
 
@@ -51,6 +41,7 @@ Sie können ein neues Passwort für {{site}} wählen:
 ${USE.de} Wenn Sie das nicht angefordert haben, müssen Sie nichts tun.`,
   },
   changed: {
+    page: '/forgotten-password',
     en: `Your password for {{site}} was changed
 Your password for {{site}} was changed. All sessions have ended.
 
@@ -61,6 +52,8 @@ Ihr Passwort für {{site}} wurde geändert. Alle Sitzungen sind beendet.
 Wenn Sie das nicht waren, wählen Sie ein neues Passwort: {{link}}`,
   },
   'sign-up': {
+    page: '/sign-up',
+    seconds: 30 * 60,
     en: `Your account for {{site}}
 You can complete your account for {{site}}:
 
@@ -71,6 +64,7 @@ Sie können Ihr Konto für {{site}} anlegen:
 ${USE.de} Wenn Sie das nicht angefordert haben, müssen Sie nichts tun: Es gibt kein Konto.`,
   },
   known: {
+    page: '/forgotten-password',
     en: `You have an account for {{site}}
 A new account for {{site}} was requested with your address. You have one already: sign in as before.
 
@@ -89,6 +83,7 @@ Wenn Sie das Passwort vergessen haben, wählen Sie ein neues:
 Wenn Sie das nicht angefordert haben, müssen Sie nichts tun.`,
   },
   factors: {
+    page: '/account',
     en: `Your sign-in for {{site}} was changed
 An authenticator app, a passkey or another issuer was added to your account at {{site}} or removed from it, or a recovery code was used.
 
@@ -99,6 +94,8 @@ Zu Ihrem Konto bei {{site}} wurde eine Authenticator-App, ein Passkey oder ein a
 Wenn Sie das nicht waren, sehen Sie Ihr Konto an, und ändern Sie Ihr Passwort: {{link}}`,
   },
   invitation: {
+    page: '/accept-invitation',
+    seconds: 7 * 24 * 3600,
     en: `An invitation to {{site}}
 {{inviter}} invites you to {{site}}: {{records}}. You can accept with or without an account:
 
@@ -113,6 +110,8 @@ The link is valid once, for seven days. If you do not know the sender, you need 
 Der Link gilt einmal, sieben Tage lang. Wenn Sie den Absender nicht kennen, müssen Sie nichts tun.`,
   },
   address: {
+    page: '/confirm-address',
+    seconds: 30 * 60,
     en: `Another address for your account for {{site}}
 Another address was requested for an account for {{site}}. The present and the new address must both confirm it:
 
@@ -123,6 +122,8 @@ Für ein Konto für {{site}} wurde eine andere Adresse angefordert. Die bisherig
 ${USE.de} Wenn Sie das nicht angefordert haben, tun Sie nichts, und ändern Sie Ihr Passwort, falls es Ihr Konto ist.`,
   },
   removal: {
+    page: '/confirm-removal',
+    seconds: 30 * 60,
     en: `Delete your account for {{site}}
 You can delete your account for {{site}}:
 
@@ -133,6 +134,7 @@ Sie können Ihr Konto für {{site}} löschen:
 ${USE.de} Wenn Sie das nicht angefordert haben, tun Sie nichts, und ändern Sie Ihr Passwort.`,
   },
   moved: {
+    page: '/forgotten-password',
     en: `Your account for {{site}} has another address
 Your account for {{site}} has another address. This one is no longer in use.
 
@@ -142,28 +144,31 @@ Ihr Konto für {{site}} hat eine andere Adresse. Diese hier wird nicht mehr benu
 
 Wenn Sie das nicht waren, schreiben Sie den Betreibern von {{site}}: Ein neues Passwort kann mit dieser Adresse nicht mehr angefordert werden.`,
   },
-} as const satisfies Record<string, Record<Language, string>>;
+} as const satisfies Record<string, Record<Language | 'page', string> & { readonly seconds?: number }>;
 
-/** The purposes of messages. */
-export type Purpose = keyof typeof TEXTS;
-
-/** The text of a message: in a folder an operator replaces it by a file, `reset.en.txt` and so on. */
-export function messageText(folder: string | undefined, purpose: Purpose, language: Language): string {
-  const file = join(folder ?? '', `${purpose}.${language}.txt`);
-  return folder !== undefined && existsSync(file)
-    ? readFileSync(file, 'utf8').trim()
-    : TEXTS[purpose][language];
-}
+/** The purposes of messages, and of the ones with a code. */
+export type Purpose = keyof typeof MESSAGES;
+export type CodeKind = {
+  [P in Purpose]: (typeof MESSAGES)[P] extends { seconds: number } ? P : never;
+}[Purpose];
 
 /**
- * The message of a text. A paragraph that is an address is a link in HTML. Users choose some values, such as names: each value stays
- * within its line, and turns no other text around.
+ * A message with the text of its purpose: in a folder an operator replaces the text by a file, `reset.en.txt` and so on. A paragraph that is
+ * an address is a link in HTML. Users choose some values, such as names: each value stays within its line, and turns no other text around.
  */
-export function messageOf(template: string, values: MessageValues): Message {
+export function messageOf(
+  folder: string | undefined,
+  purpose: Purpose,
+  language: Language,
+  values: Readonly<Record<string, string>>,
+): Message {
+  const file = folder && join(folder, `${purpose}.${language}.txt`);
+  const isReplaced = file !== undefined && existsSync(file);
+  const template = isReplaced ? readFileSync(file, 'utf8').trim() : MESSAGES[purpose][language];
   const fill = (part: string) =>
     part
       .replaceAll(/\{\{(\w+)\}\}/g, (all, name: string) =>
-        Object.hasOwn(values, name) ? oneLine(String(values[name as keyof MessageValues])) : all,
+        Object.hasOwn(values, name) ? oneLine(values[name]!) : all,
       )
       .trim();
   const [subject = '', ...lines] = template.split('\n');

@@ -3,57 +3,23 @@ import { counter } from '../../telemetry/instruments.js';
 import type { Log } from '../../telemetry/log.js';
 import { singleFlight } from '../../work/shared-runs.js';
 import { ACCOUNTS_SQL, INVITATIONS_SQL } from './accounts-statements.js';
-import {
-  type Language,
-  type Message,
-  type MessageValues,
-  messageOf,
-  messageText,
-  type Purpose,
-} from './mail-messages.js';
+import { type CodeKind, type Language, MESSAGES, messageOf, type Purpose } from './mail-messages.js';
 import { MailRefused, type Send } from './mail-transport.js';
-import { CODE_SECONDS, type CodeKind, createCode } from './mailed-code.js';
+import { createCode } from './mailed-code.js';
 import { maySignUp } from './new-user.js';
 import type { AccountsConfig } from './settings.js';
 
 /** Messages that are sent at a time. */
 const AT_ONCE = 10;
 
-/** The pages to which messages lead, by their purposes. */
-const PAGES: Readonly<Record<Purpose, string>> = {
-  reset: '/reset-password',
-  changed: '/forgotten-password',
-  'sign-up': '/sign-up',
-  known: '/forgotten-password',
-  factors: '/account',
-  invitation: '/accept-invitation',
-  address: '/confirm-address',
-  removal: '/confirm-removal',
-  moved: '/forgotten-password',
-};
-
-/**
- * The message of a request; undefined: none. Whether an address is known is read when the message is sent, where nothing shows it to the
- * requester. `isOpen`: the address may sign up, or the invitation has not ended.
- */
-function messageFor(request: Purpose, user: Row | undefined, isOpen: boolean): Purpose | undefined {
-  if (request === 'reset') return user?.can_reset ? request : undefined;
-  if (request !== 'sign-up' && request !== 'invitation') return request;
-  if (user?.is_disabled) return undefined;
-  if (user && request === 'sign-up') return 'known';
-  return isOpen ? request : undefined;
-}
-
-const createMailMetrics = () => ({
-  mail: counter('plinth_mail_total', 'Attempts to send a message, by how they ended.', ['outcome']),
-});
-
 /**
  * Sends the messages that the database contains. A message is removed when the server has accepted it; otherwise it is sent again later,
  * also by other processes and after a restart. An end of the process between the two sends it twice, with one Message-ID.
  */
 export class Outbox {
-  readonly metrics = createMailMetrics();
+  readonly metrics = {
+    mail: counter('plinth_mail_total', 'Attempts to send a message, by how they ended.', ['outcome']),
+  };
   readonly #timer: NodeJS.Timeout;
   readonly #pass = singleFlight(() => this.#sendAll());
   #isStopped = false;
@@ -96,21 +62,16 @@ export class Outbox {
   async #sendOne(row: Row): Promise<void> {
     const [id, recipient] = [String(row.id), String(row.recipient)];
     const kind = row.purpose as Purpose;
+    const { run } = this.db;
     try {
-      const [user] = await this.db.run(ACCOUNTS_SQL.user_at, [recipient]);
+      const [user] = await run(ACCOUNTS_SQL.user_at, [recipient]);
       // A code that is not sent counts as well, so that the limit of an address does not show whether it is known.
-      const code = isCodeKind(kind)
-        ? await createCode(this.db.run, kind, id, user ? String(user.owner) : null)
-        : '';
+      const code = hasCode(kind) ? await createCode(run, kind, id, user ? String(user.owner) : null) : '';
       const [invitation] =
-        kind === 'invitation' ? await this.db.run(INVITATIONS_SQL.find_invitation, [String(row.about)]) : [];
-      const [inviter, records] = [String(invitation?.inviter ?? ''), String(invitation?.title ?? '')];
-      const isOpen =
-        invitation !== undefined ||
-        (kind === 'sign-up' && (await maySignUp(this.db.run, this.settings, recipient)));
-      const purpose = messageFor(kind, user, isOpen);
+        kind === 'invitation' ? await run(INVITATIONS_SQL.find_invitation, [String(row.about)]) : [];
+      const purpose = await this.#purposeOf(kind, recipient, user, invitation);
       if (purpose) {
-        await this.send(id, recipient, this.#messageOf(purpose, row, { code, inviter, records }));
+        await this.send(id, recipient, this.#messageOf(purpose, row, code, invitation));
         this.metrics.mail.of('sent').value++;
       }
     } catch (err) {
@@ -119,22 +80,31 @@ export class Outbox {
       this.log.warn({ err, mail: id }, isRefused ? 'a message is refused' : 'a message is sent again later');
       if (!isRefused) return;
     }
-    await this.db.run(ACCOUNTS_SQL.end_mail, [id]);
+    await run(ACCOUNTS_SQL.end_mail, [id]);
   }
 
-  #messageOf(
-    purpose: Purpose,
-    { language, return_to }: Row,
-    values: Pick<MessageValues, 'code' | 'inviter' | 'records'>,
-  ): Message {
-    const code = isCodeKind(purpose) ? values.code : '';
+  /**
+   * The message of a request; undefined: none. Whether an address is known is read when the message is sent, where nothing shows it to the
+   * requester.
+   */
+  async #purposeOf(request: Purpose, recipient: string, user?: Row, invitation?: Row) {
+    if (request === 'reset') return user?.can_reset ? request : undefined;
+    if (request !== 'sign-up' && request !== 'invitation') return request;
+    if (user?.is_disabled) return undefined;
+    if (request === 'invitation') return invitation && request;
+    if (user) return 'known';
+    return (await maySignUp(this.db.run, this.settings, recipient)) ? request : undefined;
+  }
+
+  #messageOf(purpose: Purpose, { language, return_to }: Row, made: string, invitation?: Row) {
+    const code = hasCode(purpose) ? made : '';
     const back = return_to === null ? '' : `&return=${encodeURIComponent(String(return_to))}`;
-    const link = `${this.origin}${PAGES[purpose]}${code && `?code=${code}${back}`}`;
-    const minutes = isCodeKind(purpose) ? CODE_SECONDS[purpose] / 60 : 0;
-    const template = messageText(this.settings.mailTemplates, purpose, language as Language);
-    return messageOf(template, { ...values, site: new URL(this.origin).host, minutes, link, code });
+    const link = `${this.origin}${MESSAGES[purpose].page}${code && `?code=${code}${back}`}`;
+    const minutes = hasCode(purpose) ? String(MESSAGES[purpose].seconds / 60) : '';
+    const [inviter, records] = [String(invitation?.inviter ?? ''), String(invitation?.title ?? '')];
+    const values = { site: new URL(this.origin).host, minutes, link, code, inviter, records };
+    return messageOf(this.settings.mailTemplates, purpose, language as Language, values);
   }
 }
 
-/** Whether messages of a purpose have a code. */
-const isCodeKind = (purpose: string): purpose is CodeKind => Object.hasOwn(CODE_SECONDS, purpose);
+const hasCode = (purpose: Purpose): purpose is CodeKind => 'seconds' in MESSAGES[purpose];

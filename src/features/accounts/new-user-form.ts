@@ -10,31 +10,22 @@ export interface Field {
   readonly choices: readonly string[];
 }
 
-interface Declared {
-  readonly type?: unknown;
-  readonly title?: string;
-  readonly enum?: readonly unknown[];
-  readonly default?: unknown;
-}
-
 /** The required fields of users without a default, except the address. Programs may send all fields. */
 export function formFields({ schema, readOnly, set }: Resource): Field[] {
-  const isOffered = (name: string) =>
-    !['email', 'password'].includes(name) &&
-    !readOnly.includes(name) &&
-    !set.some(({ field }) => field === name);
-  return schema.required.filter(isOffered).flatMap((name) => {
-    const declared = (schema.properties as Readonly<Record<string, Declared>>)[name] ?? {};
-    if (declared.default !== undefined) return [];
-    const types = [declared.type].flat();
-    const choices = (declared.enum ?? []).filter((choice) => typeof choice === 'string');
+  const omitted = ['email', 'password', ...readOnly, ...set.map(({ field }) => field)];
+  const properties = schema.properties as Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  const isOffered = (name: string) => !omitted.includes(name) && properties[name]?.default === undefined;
+  return schema.required.filter(isOffered).map((name) => {
+    const { type: declared, title = labelOf(name), enum: values } = properties[name] ?? {};
+    const choices = [values].flat().filter((choice) => typeof choice === 'string');
+    const types = [declared].flat();
     const isNumber = types.includes('number') || types.includes('integer');
-    const type =
-      choices.length > 0 ? 'choice' : isNumber ? 'number' : types.includes('boolean') ? 'boolean' : 'text';
-    const label = declared.title ?? name.charAt(0).toUpperCase() + name.slice(1);
-    return [{ name, label, type, choices }];
+    const simple = isNumber ? 'number' : types.includes('boolean') ? 'boolean' : 'text';
+    return { name, label: String(title), type: choices.length > 0 ? 'choice' : simple, choices };
   });
 }
+
+export const labelOf = (name: string): string => name.charAt(0).toUpperCase() + name.slice(1);
 
 /** The label and the input of a field. */
 export function fieldInput({ name, label, type, choices }: Field, value: string): Html {

@@ -4,8 +4,7 @@ import { userScopes } from '../../auth/user-scopes.js';
 import { storedPassword } from '../../collection/password-writes.js';
 import type { Run } from '../../db/db.js';
 import { fieldsDenied } from '../../errors/caller-errors.js';
-import { invalid, invalidBody } from '../../errors/input-errors.js';
-import { Problem } from '../../errors/problem.js';
+import { invalidBody } from '../../errors/input-errors.js';
 import type { Collection } from '../../feature.js';
 import type { JsonObject } from '../../json.js';
 import { grantsFor } from '../../policy/policy.js';
@@ -41,28 +40,19 @@ export async function newUser(users: Collection, fields: JsonObject): Promise<(r
   };
 }
 
+export const isInDomains = ({ signUpDomains }: AccountsConfig, email: string): boolean =>
+  signUpDomains.includes(email.slice(email.lastIndexOf('@') + 1));
+
 /** Whether SIGN_UP permits a person with an address to become a user. */
-export async function maySignUp(run: Run, settings: AccountsConfig, email: string): Promise<boolean> {
-  const { signUp, signUpDomains } = settings;
-  if (signUp === 'domains') return signUpDomains.includes(email.slice(email.lastIndexOf('@') + 1));
-  return signUp === 'open' || (await run(INVITATIONS_SQL.is_invited, [email])).length > 0;
-}
+export const maySignUp = async (run: Run, settings: AccountsConfig, email: string): Promise<boolean> =>
+  settings.signUp === 'domains'
+    ? isInDomains(settings, email)
+    : settings.signUp === 'open' || (await run(INVITATIONS_SQL.is_invited, [email])).length > 0;
 
-/** Throws 400 for an address that the declaration of users refuses. */
-export function requireAddress(users: Collection, email: string): void {
-  try {
-    users.check({ email });
-  } catch (error) {
-    if (!(error instanceof Problem) || !Array.isArray(error.more.details)) throw error;
-    const failures = error.more.details.filter(({ path }) => path === '/email');
-    if (failures.length > 0) throw invalid(failures);
-  }
-}
-
-/** A user as the caller of a request of its own. */
-export const principalOf = (subject: string): Principal => ({
+/** A user as the caller of a request of its own, with the scopes that were granted to it. */
+export const principalOf = (subject: string, granted: unknown = ''): Principal => ({
   subject,
-  scopes: userScopes(''),
+  scopes: userScopes(granted),
   scheme: 'session',
   expiresAt: undefined,
 });

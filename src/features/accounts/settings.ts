@@ -1,14 +1,13 @@
 import { type Config, type CoreConfig, FeatureSettings } from '../../config/config.js';
 import type { Reader } from '../../config/env-reader.js';
 import { isLoopback, parseJson, parseNames, parseSecureUrl, SECURE_URL } from '../../config/parsers.js';
+import { isObject, type Json } from '../../json.js';
 
 /** The first token of a subject makes a user, or is accepted for a user that exists. */
 const MODES = ['create', 'known'] as const;
 
 /** All people sign up, the ones with addresses of some domains, or the ones with an invitation. */
 const SIGN_UPS = ['open', 'domains', 'invited'] as const;
-
-const MAX_MAPPED = 50;
 
 export type AccountsConfig = Readonly<ReturnType<typeof readAccounts>>;
 
@@ -34,7 +33,7 @@ function readAccounts(reader: Reader) {
     /** The claims that fields of users have as their values, besides email and name. */
     userClaims: optional(
       'USER_CLAIMS',
-      `a JSON object of up to ${MAX_MAPPED} fields of users, each with the name or path of a claim: {"department": "dept"}`,
+      'a JSON object of fields of users, each with the name or path of a claim: {"department": "dept"}',
       parseClaims,
     ),
     /** The server that sends messages. */
@@ -99,13 +98,11 @@ function readUpstreams({ variables, optional, text, faults }: Reader): readonly 
 const UPSTREAM = /^UPSTREAM_([A-Z0-9]+(?:_[A-Z0-9]+)*)_(?:ISSUER|CLIENT_ID|CLIENT_SECRET)$/;
 
 function parseClaims(text: string): ReadonlyMap<string, string> | undefined {
-  const value = parseJson(text);
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
-  const entries = Object.entries(value);
-  const isValid = entries.every(
-    ([field, claim]) => field !== '' && typeof claim === 'string' && claim !== '',
-  );
-  return isValid && entries.length <= MAX_MAPPED ? new Map(entries as [string, string][]) : undefined;
+  const value = parseJson(text) as Json;
+  const entries = isObject(value) ? Object.entries(value) : [['', undefined] as const];
+  const isValid = (entry: readonly [string, unknown]): entry is [string, string] =>
+    typeof entry[1] === 'string' && entry[1] !== '';
+  return entries.every(isValid) ? new Map(entries) : undefined;
 }
 
 const parseSmtpUrl = (text: string): string | undefined =>
@@ -138,11 +135,7 @@ export function accountLinks(config: Config, back = '') {
 }
 
 /** The address of links in messages, which no header field of a request decides. Undefined: it is not known. */
-export const linkOrigin = ({
-  publicUrl,
-  host,
-  port,
-}: Pick<CoreConfig, 'publicUrl' | 'host' | 'port'>): string | undefined =>
+export const linkOrigin = ({ publicUrl, host, port }: CoreConfig): string | undefined =>
   publicUrl ?? (isLoopback(host) && port !== 0 ? `http://${host}:${port}` : undefined);
 
 function faultsOf(own: AccountsConfig, core: CoreConfig): string[] {

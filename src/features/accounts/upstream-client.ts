@@ -101,16 +101,15 @@ export class UpstreamClient {
     });
   }
 
-  #try<T>(work: () => Promise<T>): Promise<T> {
-    const timer = new AbortController();
-    const late = sleep(this.timeoutMs, undefined, { signal: timer.signal }).then(() => {
+  async #try<T>(work: () => Promise<T>): Promise<T> {
+    const late = sleep(this.timeoutMs, undefined, { ref: false }).then(() => {
       throw new TypeError('no response in time');
     });
-    return Promise.race([work(), late])
-      .catch((error: unknown) => {
-        throw new UpstreamError(this.upstream, error);
-      })
-      .finally(() => timer.abort());
+    try {
+      return await Promise.race([work(), late]);
+    } catch (error) {
+      throw new UpstreamError(this.upstream, error);
+    }
   }
 
   async #open(): Promise<client.Configuration> {

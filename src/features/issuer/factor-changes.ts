@@ -81,7 +81,7 @@ export const MAILED_CHANGES: readonly string[] = ['change-address', 'delete-acco
 
 /** Sends the messages that confirm another address, or the end of the account. Throws 400 and 429. */
 export async function requestByMail(
-  { config, db, users }: AccountParts,
+  { config, db }: AccountParts,
   headers: IncomingHttpHeaders,
   { id, record }: User,
   action: string,
@@ -93,7 +93,7 @@ export async function requestByMail(
   const requester = { id, email: String(record.email) };
   const language = headers['accept-language'];
   if (action === 'delete-account') await requestRemoval(db, requester, language);
-  else await requestAddress(db, users, requester, address, language);
+  else await requestAddress(db, requester, address, language);
   return {};
 }
 

@@ -111,13 +111,15 @@ for (const [says, end] of Object.entries(ENDS))
 t.test('nothing tells whether an address is known', async (t) => {
   const { mail, ask, service, message } = await start(t);
   const shown = new Set<string>();
-  for (const email of [ANN, 'nothing@example.org', 'no address', '', 'x'.repeat(5000), 'a\0b@example.org']) {
+  for (const email of [ANN, 'nothing@example.org']) {
     const body = String(new URLSearchParams({ email }));
     const page = await service.send('POST', '/forgotten-password', { body, type: FORM });
     for (const { status, text, headers } of [await ask(email), page])
       shown.add(JSON.stringify([status, text, Object.keys(headers).sort()]));
   }
   t.equal(shown.size, 2, 'one response to programs, one page');
+  for (const email of ['no address', '', `${'x'.repeat(5000)}@example.org`, 'a\0b@example.org'])
+    t.match(await ask(email), { status: 400, json: { error: { details: [{ path: '/email' }] } } }, email);
   await message(1);
   t.same([...new Set(mail.received.map(({ to }) => to))], [ANN]);
 });
@@ -243,14 +245,12 @@ t.test('by TLS from the start, and by STARTTLS', { skip: withoutOpenssl }, async
   }
 });
 
-t.test('in German, and with texts of the operator', async (t) => {
+t.test('a message in German, and with texts of the operator', async (t) => {
   const folder = folderOf(t, { 'reset.en.txt': 'Hello from {{site}}\nCode {{code}}, {{unknown}}\n' });
-  const { ask, service, message } = await start(t, { MAIL_TEMPLATES: folder });
+  const { ask, message } = await start(t, { MAIL_TEMPLATES: folder });
   await ask(ANN, { 'accept-language': 'de-AT,de;q=0.9,en;q=0.5' });
   t.match((await message(0)).text, /Oder geben Sie diesen Code ein/);
   await ask();
-  const page = await service.send('GET', '/reset-password', { headers: { 'accept-language': 'de' } });
-  t.match(page.text, '<html lang="de">');
   const own = await message(1);
   t.match(own.raw, /^Subject: Hello from api\.example\.org/m);
   t.match(own.text, /Code [0-9A-Z-]{19}, \{\{unknown\}\}/);

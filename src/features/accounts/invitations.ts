@@ -1,4 +1,6 @@
 import { timeOf } from '../../actions/secret-reply.js';
+import { ID, type Schema, TEXT, TIME } from '../../api/doc.js';
+import type { Kind } from '../../api/kind.js';
 import type { Store, Stored } from '../../api/managed-endpoints.js';
 import type { Principal } from '../../auth/principal.js';
 import type { Resource } from '../../collection/resource.js';
@@ -8,13 +10,20 @@ import { invalidBody } from '../../errors/input-errors.js';
 import type { JsonObject } from '../../json.js';
 import { ABOVE_IDS, nextIdentity, parseUuid } from '../../uuid.js';
 import { compileOnFirstUse } from '../../validation/validation.js';
-import { type AccountServices, invalidReturn, returnAddress } from './account-requests.js';
+import {
+  type AccountServices,
+  EMAIL,
+  invalidReturn,
+  NORMALIZED_EMAIL,
+  returnAddress,
+} from './account-requests.js';
 import { INVITATIONS_SQL } from './accounts-statements.js';
 import { inviterUnknown, tooManyInvitations } from './errors.js';
-import { invitationSchema } from './invitation-kind.js';
 import { type Creation, inviterOf, requireInvitable } from './invitation-records.js';
-import type { Language } from './mail-messages.js';
-import { CODE_SECONDS } from './mailed-code.js';
+import { LANGUAGES, type Language, MESSAGES } from './mail-messages.js';
+
+/** Records that one invitation creates: one of each collection. */
+const MAX_RECORDS = 10;
 
 /** Invitations of one user in the time that one is open, and those to one address. */
 const MAX = { ofUser: 100, toAddress: 3 };
@@ -24,10 +33,88 @@ const MAX_BYTES = 8192;
 /** No user has this id. */
 const NO_USER = '00000000-0000-0000-0000-000000000000';
 
+/** The schema of a new invitation in a service with these collections. */
+const schemaOf = (invited: readonly Resource[]) => ({
+  type: 'object' as const,
+  required: ['email', 'create'],
+  additionalProperties: false as const,
+  properties: {
+    email: EMAIL,
+    language: { enum: [...LANGUAGES] },
+    return: { type: 'string', description: 'The page of your application to which the person returns.' },
+    create: {
+      type: 'object',
+      description:
+        'The records that are created when the person accepts, by collection, without the reference to the user.',
+      minProperties: 1,
+      maxProperties: MAX_RECORDS,
+      additionalProperties: false,
+      properties: Object.fromEntries(invited.map(({ name }) => [name, { type: 'object' }])),
+    },
+  },
+});
+
+/** Invitations for records of these collections. Any caller sees its own, operators see all. */
+export function invitationKind(invited: readonly Resource[]): Kind {
+  const schema = schemaOf(invited);
+  return {
+    path: '/invitations',
+    type: 'Invitation',
+    singular: 'invitation',
+    one: 'an invitation',
+    many: 'invitations',
+    order: 'newest first',
+    limit: 100,
+    homeLink: { name: 'invitations', position: 13 },
+    requires: 'credential',
+    about:
+      'What a person gets by accepting a message. The caller sees its own invitations, with the scope `admin` all.',
+    creationErrors: [
+      'INVITER_UNKNOWN',
+      'TOO_MANY_INVITATIONS',
+      'ACCESS_DENIED',
+      ['PARENT_NOT_FOUND', 'envelope', 422],
+    ],
+    input: () => schema,
+    members: () => ({
+      id: ID,
+      email: TEXT,
+      create: schema.properties.create as unknown as Schema,
+      inviter_id: ID,
+      status: { type: 'string', enum: ['open', 'accepted', 'withdrawn', 'expired'] },
+      created_at: TIME,
+      expires_at: TIME,
+    }),
+    page: {
+      columns: ['email', 'status', 'created_at', 'expires_at'],
+      user: 'inviter_id',
+      removal: 'Revoke',
+      inputs: () => ({
+        language: { title: 'Language of the message' },
+        return: { title: 'Page to return to' },
+        create: {
+          title: 'Invited as',
+          // Several are alternatives, of which a person enters one.
+          required: invited.length === 1 ? invited.map(({ name }) => name) : [],
+          properties: Object.fromEntries(invited.map((each) => [each.name, formSchema(each)])),
+        },
+      }),
+    },
+  };
+}
+
+/** The fields of a record that an inviter sets. */
+function formSchema({ schema, singular, readOnly, importOnly, invited }: Resource): object {
+  const omitted = [...readOnly, ...importOnly, invited];
+  const properties = Object.entries(schema.properties).filter(([name]) => !omitted.includes(name));
+  const required = schema.required.filter((name) => !omitted.includes(name));
+  return { ...schema, title: singular, required, properties: Object.fromEntries(properties) };
+}
+
 interface InvitationInput {
   readonly services: AccountServices;
   readonly email: string;
-  readonly language: Language;
+  readonly language?: Language;
   readonly create: Creation;
   readonly return?: string;
 }
@@ -36,32 +123,24 @@ interface Invitation extends Stored {
   readonly members: Readonly<Record<string, unknown>>;
 }
 
-/** The invitations of a service with these collections. */
+/** The invitations for records of these collections. */
 export function storedInvitations(
-  resources: readonly Resource[],
+  invited: readonly Resource[],
 ): Store<Invitation, InvitationInput, AccountServices, AccountServices> {
-  const normalize = { email: ['trim', 'nfc', 'lower'] as const };
-  const check = compileOnFirstUse({ schema: invitationSchema(resources), normalize });
+  const check = compileOnFirstUse({ schema: schemaOf(invited), normalize: NORMALIZED_EMAIL });
   return {
     read: (services, body) => {
-      const { language = 'en', ...fields } = check(body).fields as unknown as Omit<
-        InvitationInput,
-        'services'
-      >;
+      const fields = check(body).fields as unknown as Omit<InvitationInput, 'services'>;
       if (Buffer.byteLength(JSON.stringify(fields.create)) > MAX_BYTES)
         throw invalidBody(`must not have more than ${MAX_BYTES} bytes`, 'maxBytes', '/create');
-      return { services, language, ...fields };
+      return { services, ...fields };
     },
-    create: async (db, { services, email, language, create, return: given }, caller) => {
+    create: async (db, { services, email, language = 'en', create, return: given }, caller) => {
       const inviter = await inviterOf(db.run, caller!.subject);
       if (!inviter) throw inviterUnknown();
       // The credential must permit the records now, and the user also whenever the invitation is accepted.
-      const { targets, title } = await requireInvitable(
-        services.inviting,
-        create,
-        [caller!, inviter],
-        db.run,
-      );
+      const { targets, title } = await requireInvitable(services.inviting, create, caller!, db.run);
+      await requireInvitable(services.inviting, create, inviter, db.run);
       const back = await returnAddress(services, given);
       if (given && back === undefined) throw invalidReturn();
       const { id } = nextIdentity();
@@ -69,7 +148,7 @@ export function storedInvitations(
         await run(INVITATIONS_SQL.lock_inviter, [inviter.subject]);
         const sent = await run(INVITATIONS_SQL.invite, [
           ...[id, email, inviter.subject, JSON.stringify(create), arrayLiteral(Object.keys(create))],
-          ...[arrayLiteral(targets), CODE_SECONDS.invitation, nextIdentity().id, language],
+          ...[arrayLiteral(targets), MESSAGES.invitation.seconds, nextIdentity().id, language],
           ...[MAX.ofUser, MAX.toAddress, title, back ?? null],
         ]);
         if (sent.length === 0) throw tooManyInvitations(MAX.ofUser);
@@ -81,7 +160,7 @@ export function storedInvitations(
     },
     list: async (db, after, max, caller) =>
       (await db.run(invitationsSql('id < $1'), [after ?? ABOVE_IDS, ownOf(caller), max])).map(invitationOf),
-    get: (db, id, caller) => invitation(db, id, caller),
+    get: invitation,
     remove: async ({ db }, id, permit, caller) => {
       const found = await invitation(db, id, caller);
       permit(found);
