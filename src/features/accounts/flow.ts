@@ -68,7 +68,8 @@ export const responding =
     const { code: named, return: _, ...values } = given;
     const code = typeof named === 'string' ? named : '';
     const isRequest = named === undefined && path === flow.again;
-    let state: FlowState = { step: isRequest ? 'ask' : 'code', back, code, values };
+    const entered = input ? values : {};
+    let state: FlowState = { step: isRequest ? 'ask' : 'code', back, code, values: entered };
     try {
       if (!isRequest) state = { ...state, shown: flow.show ? await flow.show(services, code) : {} };
       if (!input) return page(200, flow, state);
