@@ -94,10 +94,8 @@ t.test('over TLS each response has Strict-Transport-Security', { skip: withoutOp
     ['GET', '/nowhere'],
     ['OPTIONS', '/items'],
     ['FOO', '/items'],
-    ['CONNECT', 'a:1'],
     ['GET', '/healthz'],
   ] as const) {
-    if (method === 'CONNECT') continue;
     const { headers } = await send(method, path, tls);
     t.equal(headers['strict-transport-security'], 'max-age=31536000', `${method} ${path}`);
   }

@@ -145,8 +145,8 @@ t.test('a client that refuses identity', async (t) => {
   t.equal((await service.send('GET', '/items')).json.meta.total, 0, 'nothing was written');
 });
 
-t.test('a long error is compressed, and says what it is', async (t) => {
-  const names = Array.from({ length: 100 }, (_, at) => `field${at}`);
+t.test('a long error is compressed, and reports a hundred failures at most', async (t) => {
+  const names = Array.from({ length: 200 }, (_, at) => `field${at}`);
   const notes = {
     type: 'object',
     properties: Object.fromEntries(names.map((name) => [name, {}])),

@@ -1,6 +1,9 @@
 import type { JsonObject } from '../../src/json.js';
+import { MAX_QUERY } from '../../src/list/body-values.js';
+import { MAX_VALUES } from '../../src/list/condition.js';
 import { connect } from '../features/mcp/session.js';
 import { declare } from '../support/collections.js';
+import { text } from '../support/declared.js';
 import { testService } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
@@ -24,11 +27,13 @@ const DECLARATIONS = {
     },
     'x-collection': { nested: true, requireIfMatch: true },
   },
+  'notes.json': { title: 'Note', type: 'object', properties: { first: text, second: text } },
 };
 
+const environment = (t: Test) => ({ COLLECTIONS: declare(t, DECLARATIONS), MIGRATE: 'auto', MCP: 'on' });
+
 async function library(t: Test) {
-  const env = { COLLECTIONS: declare(t, DECLARATIONS), MIGRATE: 'auto', MCP: 'on' };
-  const service = await testService(t, env);
+  const service = await testService(t, environment(t));
   const author = (await service.send('POST', '/authors', { body: { name: 'A' } })).json;
   for (const [index, title] of ['a', 'b,c', ''].entries()) {
     const body = { title, price: index, sold: index === 0, tags: [title], text: title, authorId: author.id };
@@ -116,20 +121,16 @@ t.test('the same conditions select the same by GET, by QUERY and by an agent', a
 
 t.test('where writes need If-Match, one to all that match needs If-Match: *', async (t) => {
   const { service } = await library(t);
-  for (const method of ['PATCH', 'DELETE'])
-    for (const path of ['/books?filter[price][gte]=1', '/api/v2/books?filter[price][gte]=1']) {
-      const send = (match?: string) =>
-        service.send(method, path, {
-          ...(method === 'PATCH' ? { body: { seen: path } } : {}),
-          headers: match === undefined ? {} : { 'if-match': match },
-        });
-      const refused = await send();
-      t.equal(refused.status, 428, `${method} ${path}`);
-      t.match(refused.text, /If-Match: \*/, 'it says how');
-      t.equal((await send('"1"')).status, 400);
-      t.match((await send('"1"')).text, /If-Match: \*/);
-      if (method === 'PATCH' || path.startsWith('/api')) t.same((await send('*')).json.meta, { matched: 2 });
-    }
+  for (const method of ['PATCH', 'DELETE']) {
+    const send = (headers = {}) =>
+      service.send(method, '/books?filter[price][gte]=1', {
+        ...(method === 'PATCH' && { body: { seen: true } }),
+        headers,
+      });
+    t.match(await send(), { status: 428, text: /If-Match: \*/ }, method);
+    t.match(await send({ 'if-match': '"1"' }), { status: 400, text: /If-Match: \*/ }, method);
+    t.same((await send({ 'if-match': '*' })).json.meta, { matched: 2 }, method);
+  }
   t.equal((await service.send('GET', '/books?page=1')).json.meta.total, 1);
   const of = (await service.send('GET', '/books')).json[0];
   const one = await service.send('PATCH', `/books/${of.id}`, { body: {} });
@@ -171,4 +172,40 @@ t.test('a patch that changes a read-only field is 400, and writes nothing', asyn
     ({ length }) => length >= 6,
   );
   t.same(types, ['authors.created', ...Array(3).fill('books.created'), 'books.updated', 'books.updated']);
+});
+
+/** A query of exactly so many bytes: JSON may have blanks. */
+const padded = (query: object, bytes: number) => JSON.stringify(query).padEnd(bytes);
+const values = (count: number) => ({ filter: { title: { in: Array.from({ length: count }, () => 'a') } } });
+
+t.test('QUERY is bounded in bytes and in values', async (t) => {
+  const { service } = await library(t);
+  const query = (body: string | object) =>
+    service.send('QUERY', '/books', { body, type: 'application/json' });
+  const longest = await query(padded(values(MAX_VALUES), MAX_QUERY));
+  t.same([longest.status, longest.json.data.length], [200, 1]);
+  const longer = await query(padded(values(MAX_VALUES), MAX_QUERY + 1));
+  t.match(longer, { status: 413, json: { error: { code: 'PAYLOAD_TOO_LARGE' } }, text: String(MAX_QUERY) });
+  const more = await query(values(MAX_VALUES + 1));
+  t.match(more, {
+    status: 400,
+    json: { error: { code: 'INVALID_QUERY' } },
+    text: /has more than 100 values/,
+  });
+});
+
+const TEXTS = ['a\nb', 'a', 'b', 'b\nc', 'c', 'a\nb\nc', 'b\na\nc'];
+
+t.test('queries at once whose values have line breaks find their own records', async (t) => {
+  const service = await testService(t, environment(t), { dbSearches: 1 });
+  const notes = TEXTS.flatMap((first) => TEXTS.map((second) => ({ first, second })));
+  const ids: string[] = [];
+  for (const body of notes) ids.push((await service.send('POST', '/notes', { body })).json.id);
+  const found = await Promise.all(
+    notes.map((filter) => service.send('QUERY', '/notes', { body: { filter, page: 1 } })),
+  );
+  t.same(
+    found.map(({ status, json }) => [status, json.data?.map(({ id }: { id: string }) => id)]),
+    ids.map((id) => [200, [id]]),
+  );
 });

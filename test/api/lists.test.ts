@@ -245,21 +245,6 @@ t.test('a reader that stalls frees its connection', onlyBuiltIn('is about connec
   t.equal(await outcome, 'ECONNRESET', 'aborted, not ended');
 });
 
-t.test('a reader that leaves frees its connection', onlyBuiltIn('is about connections'), async (t) => {
-  const databaseUrl = await databaseWithManyUsers();
-  const { url, send } = await testService(t, { DATABASE_URL: databaseUrl }, { dbStreams: 1 });
-  for (let n = 0; n < 3; n++) {
-    await new Promise<void>((resolve) => {
-      const request = http.get(`${url}/users`, { agent: false }, (response) => {
-        response.once('data', () => request.destroy());
-        response.once('error', () => undefined);
-        response.once('close', () => resolve());
-      });
-    });
-  }
-  t.equal((await send('GET', '/users')).json.length, MANY);
-});
-
 t.test(
   'a reader that leaves while the database takes no connections, or is away, takes nothing with it',
   onlyBuiltIn('is about connections'),

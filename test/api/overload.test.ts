@@ -78,16 +78,6 @@ t.test('clients that retry after a 503 all get a response, served when there is 
   }
 });
 
-t.test('so are those whose 503 came from further on', async (t) => {
-  const service = await testService(t, { MAINTENANCE: 'on' });
-  const clients = await Promise.all(Array.from({ length: 60 }, () => connected(t, service)));
-  for (let round = 1; round <= 4; round++) {
-    for (const { socket } of clients) socket.write(GET('/users/1'));
-    await untilResponses(clients, round);
-  }
-  t.ok(clients.every(({ text }) => text.split('HTTP/1.1 503').length === 5));
-});
-
 t.test('a health probe does not wait behind the clients that got a 503', async (t) => {
   const service = await testService(t, { MAINTENANCE: 'on' });
   const clients = await Promise.all(Array.from({ length: 300 }, () => connected(t, service)));

@@ -88,15 +88,6 @@ t.test('a key has the code that it declares, and texts that share an index have 
   });
 });
 
-t.test('of 64 concurrent writers of equal values one creates the record', async (t) => {
-  const { create, one, send } = await service(t);
-  const all = await Promise.all(
-    Array.from({ length: 64 }, (_, index) => create({ teamId: one, email: 'x@y.z', note: String(index) })),
-  );
-  t.same(all.map(({ status }) => status).sort(), [201, ...Array(63).fill(409)]);
-  t.equal((await send('GET', '/memberships?page=1')).json.meta.total, 1);
-});
-
 t.test('json-server, MCP and forms report the fields', async (t) => {
   const compatible = await service(t, { COMPAT: 'json-server' });
   const taken = { teamId: compatible.one, email: 'a@b.c' };

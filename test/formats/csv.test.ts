@@ -1,3 +1,4 @@
+import Papa from 'papaparse';
 import { csv } from '../../src/formats/csv.js';
 import t from '../support/test.js';
 import { words } from '../support/words.js';
@@ -38,31 +39,12 @@ t.test('every cell is one that a reader of RFC 4180 gets back', async (t) => {
     number: 1e21,
     boolean: false,
   };
-  const [names, cells] = readCsv(csv(record));
+  const [names, cells] = Papa.parse<string[]>(csv(record), { newline: '\r\n' }).data;
   t.same(names, Object.keys(record));
-  t.same(cells, [
-    'x"y',
-    'lone\rreturn',
-    'lone\nfeed',
-    ...words('" ,'),
-    '\u00a0nbsp',
-    'tail ',
-    '""',
-    "'\r\n,",
-    '{"k":"v,\\"w\\""}',
-    ...words('[] 1e+21 false'),
-  ]);
+  const others = ["'\r\n,", '{"k":"v,\\"w\\""}', '[]', '1e+21', 'false'];
+  t.same(cells, [...texts.slice(0, -1), ...others]);
   t.equal(csv(JSON.parse('{"__proto__":"a","constructor":1}')), '__proto__,constructor\r\na,1\r\n');
 });
-
-function readCsv(text: string): string[][] {
-  const lines: string[][] = [[]];
-  for (const [, quoted, plain, end] of text.matchAll(/(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/g)) {
-    lines.at(-1)!.push(quoted?.replaceAll('""', '"') ?? plain ?? '');
-    if (end !== ',') lines.push([]);
-  }
-  return lines;
-}
 
 t.test('a formula after a separator within a cell is made harmless', async (t) => {
   const cellOf = (text: string) => csv({ a: text }).slice(3, -2);

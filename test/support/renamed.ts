@@ -23,7 +23,6 @@ const NAMES: readonly (readonly [string, string])[] = [
 /** Files of test/api, test/events and test/features/webhooks that run once, and what they are about instead of collections. */
 export const RUN_ONCE: Readonly<Record<string, string>> = {
   'api/allowed-hosts': 'the field Host',
-  'api/batch-passwords': 'passwords, which the built-in users alone have',
   'api/client-ids': 'declares collections of its own',
   'api/compressed-bodies': 'codings of bodies',
   'api/compression': 'codings of responses',

@@ -1,5 +1,6 @@
 import type http from 'node:http';
 import { text } from 'node:stream/consumers';
+import { type Token, TokenCache } from '../../../src/auth/tokens/access-token.js';
 import { Introspection } from '../../../src/auth/tokens/introspection.js';
 import { readConfig } from '../../../src/config/config.js';
 import { AUDIENCE, claims, json, outcomeOf, sign, signingKey, testIssuer } from '../../support/issuer.js';
@@ -236,4 +237,22 @@ t.test('API keys and tokens for other audiences are refused', async (t) => {
   }
   respondWith(issuer.paths, json({ ...ADA, scope: 'self', sub: user, client_id: 'app' }), seen);
   t.equal((await get(`/users/${user}`, 'user')).status, 404, 'the user itself may look');
+});
+
+const tokenOf = (subject: string, cachedUntil: number): Token => ({
+  principal: { subject, scopes: new Set(), scheme: 'bearer', expiresAt: undefined },
+  certificate: undefined,
+  proofKey: undefined,
+  id: undefined,
+  cachedUntil,
+});
+
+t.test('a token whose verification began before the keys changed is not cached', async (t) => {
+  const cache = new TokenCache();
+  let resolve: (token: Token) => void = () => undefined;
+  const added = cache.add('a', () => new Promise((fulfil) => (resolve = fulfil)));
+  cache.clear();
+  resolve(tokenOf('a', Date.now() + 60_000));
+  t.equal((await added).principal.subject, 'a');
+  t.equal(cache.get('a'), undefined);
 });

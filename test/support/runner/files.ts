@@ -93,7 +93,6 @@ const OWN_PROCESS: Readonly<Record<string, string>> = {
     [
       'auth/schemes/api-key',
       'auth/schemes/bearer',
-      'auth/tokens/access-token',
       'auth/tokens/introspection',
       'auth/tokens/oidc',
       'events/revoked',
