@@ -13,11 +13,16 @@ import { refuse } from '../transport/admission-control.js';
 
 /**
  * Waits for the configured database, and runs a start with it. Meanwhile the port of the service is open: /healthz is 200, /readyz is
- * 503 with the reason, and all else is 503. With PORT=0 nothing listens, since no client knows the port. Throws StartError, TlsError
- * and what `start` throws.
+ * 503 with the reason, and all else is 503. Nothing listens with PORT=0, since no client knows the port, and in a worker, whose primary
+ * has the port. Throws StartError, TlsError and what `start` throws.
  */
-export function startInPublic<T>(config: Config, log: Log, start: () => Promise<T>): Promise<T> {
-  const begin = async () => (config.port === 0 ? nothing : openWaitingServer(config));
+export function startWaiting<T>(
+  config: Config,
+  log: Log,
+  start: () => Promise<T>,
+  isWorker = false,
+): Promise<T> {
+  const begin = async () => (config.port === 0 || isWorker ? nothing : openWaitingServer(config));
   return startWithDatabase(config, log, begin, start);
 }
 

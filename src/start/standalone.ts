@@ -1,4 +1,4 @@
-import { startInPublic } from '../app/waiting-server.js';
+import { startWaiting } from '../app/waiting-server.js';
 import { type App, startApp } from '../app.js';
 import type { Config } from '../config/config.js';
 import type { Started } from '../feature.js';
@@ -19,6 +19,6 @@ export async function runAlone(settings: Config, log: Log, isQuiet: boolean): Pr
     log.warn(service.isInMaintenance() ? 'maintenance begins' : 'maintenance ends');
   });
   process.on('SIGHUP', () => reload(service, log));
-  service = await startInPublic(config, log, () => startApp(config, log, FEATURES));
+  service = await startWaiting(config, log, () => startApp(config, log, FEATURES));
   return { url: service.url, run: service.db.run };
 }

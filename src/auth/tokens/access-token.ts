@@ -78,15 +78,10 @@ export class TokenCache {
 }
 
 /**
- * Finds the user of this service that the subject of another issuer means. `more` requests the claims that the token does not have.
+ * Finds the user of this service that the subject of another issuer means. `text`: the token as it was sent.
  * Resolves to the token with the user as its subject, and rejects with CredentialRejected, or 403.
  */
-export type UserOfToken = (
-  issuer: string,
-  token: Token,
-  claims: Claims,
-  more: () => Promise<Claims>,
-) => Promise<Token>;
+export type UserOfToken = (issuer: string, token: Token, claims: Claims, text: string) => Promise<Token>;
 
 /** JWS algorithms of proofs. */
 export const PROOF_ALGORITHMS = ['ES256', 'EdDSA', 'Ed25519'];

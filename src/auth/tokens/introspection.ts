@@ -20,7 +20,6 @@ import {
   type UserOfToken,
 } from './access-token.js';
 import { objectIn, RemoteError, requestJson } from './issuer-client.js';
-import { userInfo } from './user-info.js';
 
 const VALID_CACHE_MS = 30_000;
 const INVALID_CACHE_MS = 5000;
@@ -68,8 +67,7 @@ export class Introspection implements TokenSource {
       const token = tokenOf(response, this.config);
       const issuer = typeof response.iss === 'string' ? response.iss : this.config.issuer;
       if (!this.userOf || issuer === undefined) return token;
-      const more = () => userInfo(issuer, token.principal.subject, text, this.log);
-      return await this.userOf(issuer, token, response, more);
+      return await this.userOf(issuer, token, response, text);
     } catch (error) {
       if (error instanceof CredentialRejected && text.length <= MAX_CACHED_CHARACTERS)
         this.#invalid.set(text, error, INVALID_CACHE_MS);

@@ -1,3 +1,5 @@
+import { parseSecureUrl } from '../../config/parsers.js';
+
 /** A request to the authorization server failed: no response in time, one that is too long, or not JSON. */
 export class RemoteError extends Error {}
 
@@ -71,4 +73,44 @@ export function objectIn(value: unknown): Readonly<Record<string, unknown>> | un
   return typeof value === 'object' && value !== null && !Array.isArray(value)
     ? (value as Record<string, unknown>)
     : undefined;
+}
+
+/** A URI of the issuer's metadata, by RFC 8414 or else OpenID Connect Discovery. Throws RemoteError. */
+export async function discover(
+  issuer: string,
+  member: 'jwks_uri' | 'userinfo_endpoint',
+  signal: AbortSignal,
+): Promise<string> {
+  const failures: string[] = [];
+  for (const url of metadataUrls(issuer)) {
+    try {
+      return await uriAt(url, issuer, member, signal);
+    } catch (error) {
+      if (!(error instanceof RemoteError)) throw error;
+      failures.push(error.message);
+    }
+  }
+  throw new RemoteError(failures.join('; '));
+}
+
+/** RFC 8414 section 3.1 inserts the well-known part before the issuer's path, OpenID Connect appends it. */
+function metadataUrls(issuer: string): string[] {
+  const { origin, pathname } = new URL(issuer);
+  const path = pathname.replace(/\/$/, '');
+  return [
+    `${origin}/.well-known/oauth-authorization-server${path}`,
+    `${origin}${path}/.well-known/openid-configuration`,
+  ];
+}
+
+/** RFC 8414 section 3.3: metadata of another issuer must not be used. */
+async function uriAt(url: string, issuer: string, member: string, signal: AbortSignal): Promise<string> {
+  const { status, json } = await requestJson(url, signal);
+  if (status !== 200) throw new RemoteError(`${url}: status ${status}`);
+  const metadata = objectIn(json);
+  if (metadata?.issuer !== issuer) throw new RemoteError(`${url}: metadata of another issuer`);
+  const named = metadata[member];
+  const uri = typeof named === 'string' ? parseSecureUrl(named) : undefined;
+  if (uri === undefined) throw new RemoteError(`${url}: no ${member} over a secure connection`);
+  return uri;
 }

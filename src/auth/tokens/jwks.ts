@@ -7,12 +7,11 @@ import {
   type FlattenedJWSInput,
   type JSONWebKeySet,
 } from 'jose';
-import { parseSecureUrl } from '../../config/parsers.js';
 import { unavailable } from '../../errors/service-errors.js';
 import type { Log } from '../../telemetry/log.js';
 import { singleFlight } from '../../work/shared-runs.js';
 import { CredentialRejected } from '../principal.js';
-import { objectIn, RemoteError, requestJson } from './issuer-client.js';
+import { discover, RemoteError, requestJson } from './issuer-client.js';
 
 /** The keys are at `jwksUri`, or where the issuer's metadata says. */
 interface KeySource {
@@ -145,44 +144,4 @@ async function fetchKeys(source: KeySource, signal: AbortSignal): Promise<JSONWe
   const { status, json } = await requestJson(uri, signal);
   if (status !== 200) throw new RemoteError(`${uri}: status ${status}`);
   return json as JSONWebKeySet;
-}
-
-/** A URI of the issuer's metadata, by RFC 8414 or else OpenID Connect Discovery. Throws RemoteError. */
-export async function discover(
-  issuer: string,
-  member: 'jwks_uri' | 'userinfo_endpoint',
-  signal: AbortSignal,
-): Promise<string> {
-  const failures: string[] = [];
-  for (const url of metadataUrls(issuer)) {
-    try {
-      return await uriAt(url, issuer, member, signal);
-    } catch (error) {
-      if (!(error instanceof RemoteError)) throw error;
-      failures.push(error.message);
-    }
-  }
-  throw new RemoteError(failures.join('; '));
-}
-
-/** RFC 8414 section 3.1 inserts the well-known part before the issuer's path, OpenID Connect appends it. */
-function metadataUrls(issuer: string): string[] {
-  const { origin, pathname } = new URL(issuer);
-  const path = pathname.replace(/\/$/, '');
-  return [
-    `${origin}/.well-known/oauth-authorization-server${path}`,
-    `${origin}${path}/.well-known/openid-configuration`,
-  ];
-}
-
-/** RFC 8414 section 3.3: metadata of another issuer must not be used. */
-async function uriAt(url: string, issuer: string, member: string, signal: AbortSignal): Promise<string> {
-  const { status, json } = await requestJson(url, signal);
-  if (status !== 200) throw new RemoteError(`${url}: status ${status}`);
-  const metadata = objectIn(json);
-  if (metadata?.issuer !== issuer) throw new RemoteError(`${url}: metadata of another issuer`);
-  const named = metadata[member];
-  const uri = typeof named === 'string' ? parseSecureUrl(named) : undefined;
-  if (uri === undefined) throw new RemoteError(`${url}: no ${member} over a secure connection`);
-  return uri;
 }

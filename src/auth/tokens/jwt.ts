@@ -11,7 +11,6 @@ import {
   type UserOfToken,
 } from './access-token.js';
 import { IssuerKeys } from './jwks.js';
-import { userInfo } from './user-info.js';
 
 /** Verifies JWTs of the issuer (RFC 9068). Those that are accepted once are not cached. */
 export class JwtSource implements TokenSource {
@@ -58,8 +57,7 @@ export class JwtSource implements TokenSource {
       });
       requireAccessJwt(protectedHeader.typ, payload, config.jwtType);
       const token = tokenOf(payload, config);
-      const more = () => userInfo(this.issuer, payload.sub!, text, this.log);
-      return this.userOf ? await this.userOf(this.issuer, token, payload, more) : token;
+      return this.userOf ? await this.userOf(this.issuer, token, payload, text) : token;
     } catch (error) {
       throw error instanceof errors.JOSEError ? refusalOf(error) : error;
     }

@@ -9,6 +9,7 @@ import type { Log } from '../../telemetry/log.js';
 import { ACCOUNTS_SQL } from './accounts-statements.js';
 import { accountExists, accountIncomplete, accountUnknown } from './errors.js';
 import type { AccountsConfig } from './settings.js';
+import { userInfo } from './user-info.js';
 
 /** How long a user is cached with its token: after this time, the token of a deleted or disabled user is examined again. */
 export const USER_AGE_MS = 1000;
@@ -51,8 +52,9 @@ export class IssuerUsers {
   ) {}
 
   /** The token with its user as the subject. A client has no user. Rejects with CredentialRejected, and 403. */
-  async identify(issuer: string, token: Token, claims: Claims, more: () => Promise<Claims>): Promise<Token> {
+  async identify(issuer: string, token: Token, claims: Claims, text: string): Promise<Token> {
     const { subject } = token.principal;
+    const more = () => userInfo(issuer, subject, text, this.log);
     if (subject !== claims.sub) return token;
     const userId = await this.userOf({ issuer, subject, claims, more });
     if (userId === undefined) throw ended('The user of the access token is disabled.');

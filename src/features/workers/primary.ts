@@ -1,5 +1,5 @@
 import { embeddedOf } from '../../app/open-features.js';
-import { startInPublic } from '../../app/waiting-server.js';
+import { startWaiting } from '../../app/waiting-server.js';
 import type { Config } from '../../config/config.js';
 import { withBulkConnection } from '../../db/bulk-connection.js';
 import type { Run } from '../../db/db.js';
@@ -37,7 +37,7 @@ export async function runPrimary(
 
   // Before anything is prepared. With 0, the first worker finds a port.
   if (config.port !== 0) await freePort({ host: config.host, port: config.port, setting: 'PORT' });
-  const database = await startInPublic(fitOpenFiles(config, log), log, async () => {
+  const database = await startWaiting(fitOpenFiles(config, log), log, async () => {
     const server = await prepareDatabase(config, log, embeddedOf(features));
     await prepareCollections(config, server, log);
     return server;

@@ -1,8 +1,8 @@
 import cluster from 'node:cluster';
 import type { Openable } from '../../app/open-features.js';
+import { startWaiting } from '../../app/waiting-server.js';
 import { type App, startApp } from '../../app.js';
 import type { Config } from '../../config/config.js';
-import { startWithDatabase } from '../../db/wait-for-database.js';
 import { reload, STOP_SIGNALS, stopAndExit } from '../../process/signals.js';
 import type { Log } from '../../telemetry/log.js';
 import { singleFlight } from '../../work/shared-runs.js';
@@ -49,7 +49,6 @@ export async function runWorker(config: Config, log: Log, features: readonly Ope
     if (!metrics) throw new Error('the primary did not respond in time');
     return combined(metrics.filter((each) => each !== null && each !== undefined));
   });
-  const start = () => startApp(config, log, features, { scrape });
-  service = await startWithDatabase(config, log, async () => async () => undefined, start);
+  service = await startWaiting(config, log, () => startApp(config, log, features, { scrape }), true);
   primary.send('ready', service.url);
 }

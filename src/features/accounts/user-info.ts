@@ -1,7 +1,6 @@
+import type { Claims } from '../../auth/tokens/access-token.js';
+import { discover, objectIn, RemoteError, requestJson } from '../../auth/tokens/issuer-client.js';
 import type { Log } from '../../telemetry/log.js';
-import type { Claims } from './access-token.js';
-import { objectIn, RemoteError, requestJson } from './issuer-client.js';
-import { discover } from './jwks.js';
 
 /** For the metadata of the issuer and the response of its endpoint together. */
 const TIMEOUT_MS = 5000;
