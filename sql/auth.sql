@@ -67,25 +67,6 @@ from credentials
 where hash = decode($1, 'base64')
   and not exists (select from plinth_disabled_users where user_id::text = lower(subject));
 
--- name: create_credential ($1 id, $2 kind, $3 hash in base64, $4 label, $5 subject, $6 scopes, $7 expires, ms since 1970)
-insert into credentials (id, kind, hash, label, subject, scopes, expires_at)
-values ($1, $2, decode($3, 'base64'), $4, $5, string_to_array($6, ' '), to_timestamp($7::float8 / 1000))
-returning (extract(epoch from created_at) * 1000)::float8 as created;
-
--- `:which` is about an id, $1.
--- name: credentials ($2 limit)
-select id::text, kind, encode(hash, 'base64') as hash, label, subject, array_to_string(scopes, ' ') as scopes,
-  (extract(epoch from created_at) * 1000)::float8 as created,
-  (extract(epoch from expires_at) * 1000)::float8 as expires,
-  (extract(epoch from last_used_at) * 1000)::float8 as used
-from credentials
-where :which
-order by id desc
-limit $2;
-
--- name: revoke_credential ($1 id)
-delete from credentials where id = $1 returning encode(hash, 'base64') as hash;
-
 -- One row for each key, certificate and user that still exists, and that no disabled user has or is.
 -- name: current_credentials ($1 SHA-256s in base64, as a JSON array, $2 ids of users, as a JSON array)
 select encode(hash, 'base64') as id, subject, array_to_string(scopes, ' ') as scopes,

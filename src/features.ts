@@ -5,6 +5,7 @@ import { EMBEDDED_SETTINGS } from './features/embedded/settings.js';
 import { ISSUER_SETTINGS } from './features/issuer/settings.js';
 import { JOB_SETTINGS } from './features/jobs/settings.js';
 import { JSON_SERVER_SETTINGS } from './features/json-server/settings.js';
+import { KEY_SETTINGS } from './features/keys/settings.js';
 import { MCP_SETTINGS } from './features/mcp/settings.js';
 import { PAGE_SETTINGS } from './features/pages/settings.js';
 import { REPLICA_SETTINGS } from './features/replicas/settings.js';
@@ -29,6 +30,7 @@ export const FEATURES: readonly FeatureEntry[] = [
     load: () => import('./features/workers/feature.js'),
   },
   { name: 'transfer', isOnlyCommands: true, load: () => import('./features/transfer/feature.js') },
+  { name: 'keys', settings: KEY_SETTINGS, load: () => import('./features/keys/feature.js') },
   {
     name: 'user-accounts',
     isFor: (resources, { auth }) =>

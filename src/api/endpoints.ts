@@ -6,8 +6,6 @@ import { json } from './doc.js';
 import { ERRORS, type ErrorServices, HOME, type HomeServices } from './document-endpoints.js';
 import { at, type Endpoint, scopesOf } from './endpoint.js';
 import { EVENTS } from './event-endpoints.js';
-import { KEYS, type KeyServices } from './key-endpoints.js';
-import type { KnownScopes } from './managed-endpoints.js';
 import { type Api, idempotent } from './record-actions.js';
 import { type RecordServices, recordEndpoints } from './record-endpoints.js';
 import {
@@ -24,8 +22,6 @@ export interface Services
   extends Api,
     ErrorServices,
     HealthServices,
-    KeyServices,
-    KnownScopes,
     MetricServices,
     RecordServices,
     Omit<HomeServices, 'settings'> {
@@ -47,7 +43,6 @@ export function coreEndpoints(
     ...ERRORS,
     ...(events ? EVENTS : []),
   ];
-  const hasKeys = auth.includes('api-key') || auth.includes('mtls');
   return [
     ...first,
     ...(auth.includes('bearer')
@@ -55,7 +50,6 @@ export function coreEndpoints(
       : []),
     ...HEALTH,
     ...(metricsPort === undefined ? [METRICS] : []),
-    ...(hasKeys ? KEYS : []),
   ];
 }
 

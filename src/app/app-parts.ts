@@ -2,6 +2,7 @@ import type { Server } from 'node:http';
 import { openIdempotency } from '../actions/idempotency.js';
 import { openCollections } from '../api/record-actions.js';
 import { openAuth } from '../auth/open-schemes.js';
+import { knownScopes } from '../auth/user-scopes.js';
 import type { Config } from '../config/config.js';
 import type { Db } from '../db/db.js';
 import { type Database, openDatabase } from '../db/open-database.js';
@@ -101,6 +102,7 @@ export async function openParts(
     limitAddresses,
     collections,
     collectionsOn,
+    scopes: knownScopes(opened),
     feed,
     idempotency,
     description,

@@ -53,6 +53,8 @@ export interface Core extends Base {
   readonly collections: readonly ScopedCollection[];
   /** The collections in another database with the same records. */
   readonly collectionsOn: (db: Db) => readonly ScopedCollection[];
+  /** The scopes that credentials may have. */
+  readonly scopes: readonly string[];
   /** The schemas to which those of collections refer, by file. */
   readonly sharedSchemas: ReadonlyMap<string, object>;
   /** Undefined with EVENTS=off. */

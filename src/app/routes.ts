@@ -2,7 +2,6 @@ import { type Endpoint, openRoutes } from '../api/endpoint.js';
 import type { Services } from '../api/endpoints.js';
 import { openRecords } from '../api/record-actions.js';
 import { recordEndpoints } from '../api/record-endpoints.js';
-import { knownScopes } from '../auth/user-scopes.js';
 import type { NotReadyReason } from '../db/readiness.js';
 import { createRouter, type Route, type Router } from '../http/router.js';
 import type { Parts } from './app-parts.js';
@@ -21,14 +20,13 @@ export function routesOf(
 ): ApiRoutes {
   const { config, database, auth, collections, feed, idempotency, scrape, features } = parts;
   const { endpoints, errorTypes } = parts.description;
-  const { lookup, accounts } = auth;
   const resources = collections.map(({ resource }) => resource);
   const api = {
     db: database.db,
     collections,
     feed,
     idempotency,
-    settings: { ...config, accounts },
+    settings: { ...config, accounts: auth.accounts },
     read: memberOf(features, 'read'),
     adapter: memberOf(features, 'adapter'),
   };
@@ -36,10 +34,8 @@ export function routesOf(
     ...api,
     resources,
     endpoints,
-    lookup,
     scrape,
     notReadyReason,
-    scopes: knownScopes(resources),
     records: openRecords(api),
     errorTypes,
   };

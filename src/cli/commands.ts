@@ -1,5 +1,3 @@
-import { KEY } from '../api/key-kind.js';
-import { kindCommand } from '../feature.js';
 import { FEATURES } from '../features.js';
 import { type Command, type Commands, GROUPS, type RunnableCommand } from './command.js';
 import { GENERAL_USAGE, usageOf } from './help.js';
@@ -7,7 +5,7 @@ import { SERVICE_COMMANDS } from './table/service-commands.js';
 
 type Table = Readonly<Record<string, RunnableCommand>>;
 
-const { serve, migrate, collections, keys } = SERVICE_COMMANDS;
+const { serve, migrate, collections } = SERVICE_COMMANDS;
 
 type Run = RunnableCommand['run'];
 
@@ -22,7 +20,6 @@ const CORE: Table = {
   serve: own(serve, async () => (await import('../serve.js')).serve),
   migrate: own(migrate, async () => (await import('./migrate-command.js')).migrateCommand),
   collections: own(collections, async () => (await import('./collections-command.js')).collectionsCommand),
-  keys: kindCommand(KEY, keys, async () => (await import('../api/key-endpoints.js')).STORED_KEYS),
 };
 
 /** All commands, those of features included. */

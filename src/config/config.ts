@@ -171,18 +171,7 @@ function readProcess({ integer, flag }: Reader) {
 }
 
 /** The first segments of the core's paths, as far as a collection could have them. A test compares them with the endpoints. */
-const CORE_PATHS = [
-  'access',
-  'api',
-  'batch',
-  'errors',
-  'events',
-  'healthz',
-  'keys',
-  'metrics',
-  'readyz',
-  'whoami',
-];
+const CORE_PATHS = ['access', 'api', 'batch', 'errors', 'events', 'healthz', 'metrics', 'readyz', 'whoami'];
 
 /**
  * The first segments of the paths that the service has with any settings, so that a collection does not prevent a feature

@@ -6,6 +6,9 @@ import type { SortKey } from './read-sort.js';
 /** Maximum records of a page. */
 export const MAX_LIMIT = 100;
 
+/** Maximum code points of a search. */
+export const MAX_SEARCH = 100;
+
 /** The part of a list that a response contains: all of it, or a page that is numbered or begins at a cursor. */
 export type Part =
   | { readonly kind: 'all' }

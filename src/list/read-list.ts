@@ -2,13 +2,13 @@ import { canSearch, RELEVANCE, type Resource, searchedTexts } from '../collectio
 import { invalidQuery } from '../errors/input-errors.js';
 import type { Condition, Selection } from './condition.js';
 import { type Keyset, keysetOf, listIdentity, type Position, readCursor } from './keyset.js';
-import { type ListRequest, MAX_LIMIT, type Part } from './list-request.js';
+import { type ListRequest, MAX_LIMIT, MAX_SEARCH, type Part } from './list-request.js';
 import { escapeName, FLAGS, filterIn, listIn, readChoice, readInteger, unescapeName } from './query-names.js';
 import { readView } from './read-fields-and-includes.js';
 import { readFilter } from './read-filter.js';
 import { isByRelevance, isRelevance, readSorts, type SortKey, sortKeyOf } from './read-sort.js';
 import { type Accessible, type Others, requireFieldAccess } from './relations.js';
-import { MAX_SEARCH, wordsOf } from './words.js';
+import { wordsOf } from './words.js';
 
 const DEFAULT_LIMIT = 20;
 const EXCERPTS = 'excerpts';

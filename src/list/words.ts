@@ -62,14 +62,6 @@ export function markedWords(
   return { query: [...new Set(found.flatMap(operandsOf))].join(' | '), text };
 }
 
-/** How a search reads its text. */
-export function searchMeaning({ searchable, words }: Resource): string {
-  const part = `Text within ${searchable.join(', ')}. Upper and lower case are equal.`;
-  const found = `Words of ${words.join(', ')}, all of which a record has: "in quotation marks" one after the other, desk* for the beginning of a word, -red for one that the record does not have.`;
-  if (words.length === 0) return part;
-  return searchable.length === 0 ? found : `${found} Or: ${part}`;
-}
-
 /** The language of a collection's words in statements. */
 export const languageSql = ({ language }: Resource): string => `'pg_catalog.${language}'`;
 
@@ -84,6 +76,3 @@ export const hasWords = (resource: Resource, query: string): string =>
 /** SQL of the relevance of a record for the words of a search. A long text is not more relevant for its length. */
 export const rankSql = (resource: Resource, query: string): string =>
   `ts_rank(${wordsSql(resource, 'record.')}, ${query}, 1)::double precision`;
-
-/** Maximum code points of a search. */
-export const MAX_SEARCH = 100;

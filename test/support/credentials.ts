@@ -1,6 +1,5 @@
-import { readCredentialInput } from '../../src/api/key-endpoints.js';
-import { createCredential } from '../../src/auth/credentials/credentials.js';
 import type { Db } from '../../src/db/db.js';
+import { createCredential, readCredentialInput } from '../../src/features/keys/stored-keys.js';
 import type { JsonObject } from '../../src/json.js';
 import type { TestService } from './service.js';
 

@@ -1,11 +1,19 @@
 import QuickLRU from 'quick-lru';
+import { AUTH_SQL } from '../../db/core-statements.js';
 import type { Db } from '../../db/db.js';
-import type { Principal } from '../principal.js';
-import { type CredentialKind, type Found, findCredential } from './credentials.js';
+import { type Principal, scopesOf } from '../principal.js';
 
 /** How long a credential is cached: in other processes, a revocation takes effect after this time at the latest. */
 const MAX_AGE_MS = 1000;
 const MAX_CACHED = 10_000;
+
+type CredentialKind = 'key' | 'certificate';
+
+/** A stored credential, and the caller that it identifies. */
+interface Found {
+  readonly kind: CredentialKind;
+  readonly principal: Principal;
+}
 
 interface Lookup {
   /** When the query began, in milliseconds of performance.now(), which changes of the system clock do not move. */
@@ -54,4 +62,19 @@ function valid(kind: CredentialKind, known: Found | undefined): Principal | unde
   if (known?.kind !== kind) return undefined;
   const { expiresAt = Number.POSITIVE_INFINITY } = known.principal;
   return expiresAt * 1000 > Date.now() ? known.principal : undefined;
+}
+
+/** The credential with a hash. Records its use, at most once a minute. */
+async function findCredential(db: Db, hash: string): Promise<Found | undefined> {
+  const [row] = await db.run(AUTH_SQL.find_credential, [hash]);
+  if (!row) return undefined;
+  const { kind, subject, scopes, expires } = row;
+  const principal: Principal = {
+    subject: String(subject),
+    scopes: scopesOf(scopes),
+    scheme: kind === 'key' ? 'api-key' : 'mtls',
+    expiresAt: typeof expires === 'number' ? expires / 1000 : undefined,
+    credential: hash,
+  };
+  return { kind: kind as CredentialKind, principal };
 }

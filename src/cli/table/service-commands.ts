@@ -1,5 +1,4 @@
-import { KEY } from '../../api/key-kind.js';
-import { type CommandTable, formsOf, JSON_OPTION } from '../command.js';
+import { type CommandTable, JSON_OPTION } from '../command.js';
 
 /** The commands of the core. */
 export const SERVICE_COMMANDS = {
@@ -68,16 +67,5 @@ export const SERVICE_COMMANDS = {
     ],
     exits: [1, 73, 78],
     failure: 'the file exists already',
-  },
-  keys: {
-    summary: 'manages API keys and client certificates',
-    forms: formsOf(KEY),
-    text: 'Manages API keys and client certificates in DATABASE_URL, or else in the database of DATA_DIR, also while a service\nruns on it. Only the SHA-256 of a key is stored.',
-    examples: [
-      'plinth keys create --label ci --subject reports --scopes items:read,users:read --expires 90d',
-      'plinth keys list --json',
-    ],
-    exits: [1, 69, 78],
-    failure: 'there is no such key',
   },
 } as const satisfies CommandTable;

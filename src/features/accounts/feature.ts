@@ -1,4 +1,4 @@
-import { knownScopes, scopeFault } from '../../auth/user-scopes.js';
+import { scopeFault } from '../../auth/user-scopes.js';
 import type { Resource } from '../../collection/resource.js';
 import type { Config } from '../../config/config.js';
 import { ConfigError } from '../../config/config.js';
@@ -28,7 +28,7 @@ export default {
     const found = new IssuerUsers(db, log, settings, users);
     return (...token) => found.identify(...token);
   },
-  open: async ({ config, db, log, collections, auth, description, limitAddresses }) => {
+  open: async ({ config, db, log, collections, scopes, auth, description, limitAddresses }) => {
     const settings = ACCOUNTS_SETTINGS.of(config);
     if (settings.upstreams.length > 0 && auth.own === undefined)
       throw new ConfigError(['UPSTREAM_<NAME>_ISSUER needs AUTH_SERVER=on, which has the sign-in page']);
@@ -40,7 +40,6 @@ export default {
     if (unknown.length > 0)
       throw new ConfigError([`USER_CLAIMS names fields that users do not declare: ${unknown.join(', ')}`]);
     if (!hasMail(settings)) return {};
-    const scopes = knownScopes(collections.map(({ resource }) => resource));
     const faults = settings.signUpScopes.flatMap((scope) => scopeFault(scope, scopes) ?? []);
     if (faults.length > 0) throw new ConfigError(faults.map((fault) => `SIGN_UP_SCOPES: ${fault}`));
     const { Outbox } = await import('./mail-outbox.js');

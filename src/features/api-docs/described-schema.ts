@@ -150,3 +150,11 @@ export function valueSchema({ type, format }: ComparedColumn): Schema {
   if (plain === 'uuid') return { type: 'string', format: 'uuid' };
   return format === undefined ? { type: 'string' } : { type: 'string', format };
 }
+
+/** How a search reads its text. */
+export function searchMeaning({ searchable, words }: Resource): string {
+  const part = `Text within ${searchable.join(', ')}. Upper and lower case are equal.`;
+  const found = `Words of ${words.join(', ')}, all of which a record has: "in quotation marks" one after the other, desk* for the beginning of a word, -red for one that the record does not have.`;
+  if (words.length === 0) return part;
+  return searchable.length === 0 ? found : `${found} Or: ${part}`;
+}

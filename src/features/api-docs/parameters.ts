@@ -1,11 +1,11 @@
 import { type Doc, ref, type Schema } from '../../api/doc.js';
 import type { JsonObject } from '../../json.js';
-import { MAX_LIMIT } from '../../list/list-request.js';
+import { MAX_LIMIT, MAX_SEARCH } from '../../list/list-request.js';
 import { escapeName } from '../../list/query-names.js';
 import { aggregatesOf, groupKeys } from '../../list/read-groups.js';
 import { sortKeysOf, sortNames } from '../../list/read-sort.js';
-import { MAX_SEARCH, searchMeaning } from '../../list/words.js';
 import type { Version } from '../../versions/supported.js';
+import { searchMeaning } from './described-schema.js';
 import { requestFields } from './headers.js';
 import type { DescribedResource } from './type-names.js';
 

@@ -1,4 +1,3 @@
-import { knownScopes } from '../../auth/user-scopes.js';
 import { type Feature, kindCommand, withPackage } from '../../feature.js';
 import { hasUpstreams } from '../accounts/settings.js';
 import { CLIENT } from './client-kind.js';
@@ -31,9 +30,8 @@ export default {
     const { own } = core.auth;
     if (!(own instanceof OwnTokens))
       throw new TypeError('the tokens are those of another authorization server');
-    const scopes = knownScopes(core.collections.map(({ resource }) => resource));
     const users = core.collections.find(({ resource }) => resource.hasPasswords)!.whole;
-    const { services, metrics, close } = await openIssuer(core, own, scopes, users);
+    const { services, metrics, close } = await openIssuer(core, own, core.scopes, users);
     return { services: () => services, metrics, prunes: ISSUER_PRUNES, close };
   },
   startLines: async (_config, { run }) => (await import('./start-lines.js')).startLines(run),

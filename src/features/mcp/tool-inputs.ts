@@ -7,7 +7,7 @@ import { aggregatesOf, groupKeys, MAX_AGGREGATES, MAX_GROUPS, MAX_KEYS } from '.
 import { listParameters } from '../../list/read-list.js';
 import { sortKeysOf } from '../../list/read-sort.js';
 import { relationsOf } from '../../list/relations.js';
-import { searchMeaning } from '../../list/words.js';
+import { searchMeaning } from '../api-docs/described-schema.js';
 import { SchemaWriter } from './schema-writer.js';
 import { filterOf } from './tool-filter.js';
 

@@ -1,4 +1,3 @@
-import { knownScopes } from '../../auth/user-scopes.js';
 import type { Feature } from '../../feature.js';
 import { COMMANDS } from './commands.js';
 import type { UserAccountServices } from './user-accounts.js';
@@ -6,10 +5,7 @@ import type { UserAccountServices } from './user-accounts.js';
 /** The accounts of the users that sign in, for operators. */
 export default {
   endpoints: async () => (await import('./user-accounts.js')).ACCOUNTS,
-  open: ({ db, collections }) => {
-    const services = { db, scopes: knownScopes(collections.map(({ resource }) => resource)) };
-    return { services: () => services };
-  },
+  open: ({ db, scopes }) => ({ services: () => ({ db, scopes }) }),
   commands: {
     users: {
       ...COMMANDS.users,

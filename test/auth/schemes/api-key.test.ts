@@ -1,8 +1,7 @@
-import { readCredentialInput } from '../../../src/api/key-endpoints.js';
 import { hashOf, isKey, newKey } from '../../../src/auth/credentials/api-key-format.js';
 import { CredentialCache } from '../../../src/auth/credentials/credential-cache.js';
-import { createCredential } from '../../../src/auth/credentials/credentials.js';
 import type { Db, Row } from '../../../src/db/db.js';
+import { createCredential, readCredentialInput } from '../../../src/features/keys/stored-keys.js';
 import { makeKey } from '../../support/credentials.js';
 import { mockClock } from '../../support/pause.js';
 import { testProxy } from '../../support/proxy.js';

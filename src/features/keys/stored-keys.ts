@@ -1,50 +1,106 @@
 import { createHash, X509Certificate } from 'node:crypto';
-import { timeOf } from '../actions/secret-reply.js';
-import { hashOf, newKey } from '../auth/credentials/api-key-format.js';
-import type { CredentialCache } from '../auth/credentials/credential-cache.js';
-import {
-  type Credential,
-  type CredentialFields,
-  createCredential,
-  getCredential,
-  listCredentials,
-  revokeCredential,
-} from '../auth/credentials/credentials.js';
-import { scopeFault } from '../auth/user-scopes.js';
-import { parseDate } from '../config/parsers.js';
-import type { Db } from '../db/db.js';
-import { invalid } from '../errors/input-errors.js';
-import type { Failure } from '../errors/problem.js';
-import type { Json } from '../json.js';
-import { certificateBlocks } from '../process/tls.js';
-import { compileOnFirstUse } from '../validation/validation.js';
-import type { Endpoint } from './endpoint.js';
+import { timeOf } from '../../actions/secret-reply.js';
+import type { Endpoint } from '../../api/endpoint.js';
+import { type KnownScopes, managedEndpoints, type Store } from '../../api/managed-endpoints.js';
+import { hashOf, newKey } from '../../auth/credentials/api-key-format.js';
+import { scopesOf } from '../../auth/principal.js';
+import { scopeFault } from '../../auth/user-scopes.js';
+import { parseDate } from '../../config/parsers.js';
+import { databaseErrorOf, UNIQUE_VIOLATION } from '../../db/database-errors.js';
+import type { Db, Row } from '../../db/db.js';
+import { fill, statements } from '../../db/statements.js';
+import { invalid } from '../../errors/input-errors.js';
+import type { Failure } from '../../errors/problem.js';
+import { duplicate } from '../../errors/record-errors.js';
+import type { Auth } from '../../feature.js';
+import type { Json } from '../../json.js';
+import { certificateBlocks } from '../../process/tls.js';
+import { ABOVE_IDS, nextIdentity } from '../../uuid.js';
+import { compileOnFirstUse } from '../../validation/validation.js';
 import { KEY, KEY_SCHEMA } from './key-kind.js';
-import { type KnownScopes, managedEndpoints, type Store } from './managed-endpoints.js';
+
+const KEYS_SQL = statements('features/keys/keys.sql', ['create', 'credentials', 'revoke']);
 
 /** The services that endpoints of keys run with. */
 export interface KeyServices {
   readonly db: Db;
   /** The stored credentials; undefined: keys are not accepted. */
-  readonly lookup?: CredentialCache | undefined;
+  readonly lookup?: Auth['lookup'];
+}
+
+interface CredentialFields {
+  readonly kind: 'key' | 'certificate';
+  /** SHA-256 of the key, or of the certificate in DER; base64. */
+  readonly hash: string;
+  /** A name for people. */
+  readonly label: string;
+  readonly subject: string;
+  readonly scopes: readonly string[];
+  /** Milliseconds since 1970; undefined: never. */
+  readonly expires: number | undefined;
+}
+
+/** A stored credential. Times in milliseconds since 1970. */
+interface Credential extends CredentialFields {
+  readonly id: string;
+  readonly created: number;
+  /** The last use, to within a minute; undefined: never. */
+  readonly used: number | undefined;
+}
+
+/** Throws 409 when the certificate is stored already. */
+export async function createCredential(db: Pick<Db, 'run'>, fields: CredentialFields): Promise<Credential> {
+  const { kind, hash, label, subject, scopes, expires } = fields;
+  const { id } = nextIdentity();
+  const args = [id, kind, hash, label, subject, scopes.join(' '), expires ?? null];
+  try {
+    const [row] = await db.run(KEYS_SQL.create, args);
+    return { ...fields, id, created: Number(row!.created), used: undefined };
+  } catch (error) {
+    if (databaseErrorOf(error)?.code === UNIQUE_VIOLATION)
+      throw duplicate(['certificate'], 'CERTIFICATE_TAKEN');
+    throw error;
+  }
+}
+
+const credentialsSql = (which: string): string => fill(KEYS_SQL.credentials, { which });
+
+async function getCredential({ run }: Pick<Db, 'run'>, id: string): Promise<Credential | undefined> {
+  const [row] = await run(credentialsSql('id = $1'), [id, 1]);
+  return row && credentialOf(row);
 }
 
 /** API keys and certificates. Other processes are notified of a deletion. */
 export const STORED_KEYS: Store<Credential, CredentialInput, KnownScopes, KeyServices> = {
   read: ({ scopes }, body) => readCredentialInput(body, scopes),
   create: async (db, { input, key }) => ({ item: await createCredential(db, input), secret: key }),
-  list: listCredentials,
+  list: async ({ run }, after, max) =>
+    (await run(credentialsSql('id < $1'), [after ?? ABOVE_IDS, max])).map(credentialOf),
   get: getCredential,
   remove: async ({ db, lookup }, id, permit) => {
     permit(await getCredential(db, id));
-    const hash = await revokeCredential(db, id);
-    if (hash !== undefined) lookup?.forget(hash);
-    return hash !== undefined;
+    const [row] = await db.run(KEYS_SQL.revoke, [id]);
+    if (row) lookup?.forget(String(row.hash));
+    return row !== undefined;
   },
   shown,
 };
 
 export const KEYS: readonly Endpoint<KnownScopes & KeyServices>[] = managedEndpoints(KEY, STORED_KEYS);
+
+function credentialOf(row: Row): Credential {
+  return {
+    id: String(row.id),
+    kind: row.kind as Credential['kind'],
+    hash: String(row.hash),
+    label: String(row.label),
+    subject: String(row.subject),
+    scopes: [...scopesOf(row.scopes)],
+    created: Number(row.created),
+    expires: (row.expires ?? undefined) as number | undefined,
+    used: (row.used ?? undefined) as number | undefined,
+  };
+}
 
 /** A credential without the hash of a key; a certificate has its thumbprint (RFC 8705). */
 function shown(credential: Credential): Record<string, unknown> {

@@ -1,5 +1,5 @@
-import { ID, TEXT, TEXTS, TIME, TIME_OR_NULL } from './doc.js';
-import type { InputSchema, Kind } from './kind.js';
+import { ID, TEXT, TEXTS, TIME, TIME_OR_NULL } from '../../api/doc.js';
+import type { InputSchema, Kind } from '../../api/kind.js';
 
 /** A scope (RFC 6749 section 3.3), without commas, which separate scopes on the command line. */
 const SCOPE = '^[\\x21\\x23-\\x2b\\x2d-\\x5b\\x5d-\\x7e]+$';
