@@ -7,6 +7,7 @@ import { testDatabase, testService } from '../support/service.js';
 import { openSql, sqlOf } from '../support/sql.js';
 import t from '../support/test.js';
 import { notInDefault, some } from '../support/thorough.js';
+import { until } from '../support/until.js';
 
 const TABLES = ['users', 'items'] as const;
 
@@ -273,7 +274,12 @@ t.test(
     });
     t.equal((await send('GET', '/users')).status, 503, 'a stream that cannot begin');
     await proxy.restore();
-    t.equal((await send('GET', '/users')).json.length, MANY);
+    const all = await until(
+      'it is back',
+      () => send('GET', '/users'),
+      ({ status }) => status === 200,
+    );
+    t.equal(all.json.length, MANY);
   },
 );
 
