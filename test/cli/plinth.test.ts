@@ -53,7 +53,10 @@ t.test('wrong usage ends it with 64, bad configuration with 78, nothing started'
   const folder = await dataFolder(t);
   const env = { DATA_DIR: join(folder, 'data') };
   const wrong: [string[], RegExp][] = [
-    [['dance'], /^plinth: there is no command dance\nusage: plinth \[COMMAND\]/],
+    [
+      ['dance'],
+      /^plinth: there is no command dance\nusage: plinth \[COMMAND\] .*\nplinth --help lists the commands\.\n$/,
+    ],
     [['start', 'now'], /^plinth: there is no argument now: settings are environment variables\nusage: /],
     [['--port', '4999'], /^plinth: there is no option --port: set PORT in the environment\nusage: /],
     [

@@ -3,16 +3,15 @@ import net from 'node:net';
 import { serversOf } from '../../src/database-url/servers.js';
 import { withSession } from '../../src/db/session.js';
 import { plainTextFault } from '../../src/features/doctor/role-faults.js';
+import { failingConnections, SYSTEM } from '../faults/failing-connections.js';
 import { fill } from '../faults/large-list.js';
 import { testPostgres, type Victim, WITHOUT_CERTIFICATE, WITHOUT_TLS } from '../faults/postgres.js';
 import { authority, withoutOpenssl } from '../support/certificates.js';
 import { plinth, plinthProcess } from '../support/command.js';
 import { doctor } from '../support/doctor.js';
-import { startProcess } from '../support/process.js';
 import { testProxy } from '../support/proxy.js';
 import { SERVER_URL, send, testService } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
-import { times } from '../support/thorough.js';
 import { until } from '../support/until.js';
 
 t.jobs = 1;
@@ -205,54 +204,18 @@ t.test('a reset at any moment of opening a connection is an error of that connec
   }
 });
 
-/** Libuv's codes, as on Linux. */
-const SYSTEM = { EMFILE: -24, ENOBUFS: -105, ECONNRESET: -104, ENOMEM: -12 } as const;
-
 t.test('a connection for which the system has no resources is an error of that connection', async (t) => {
-  // Node has no public interface that injects an error of the system.
-  const { TCP } = (process as unknown as { binding(name: string): { TCP: { prototype: object } } }).binding(
-    'tcp_wrap',
-  );
-  const prototype = TCP.prototype as { connect: () => number };
-  const { connect } = prototype;
-  t.teardown(() => {
-    prototype.connect = connect;
-  });
-  const { port } = serversOf(SERVER_URL).servers[0];
+  const fail = failingConnections(t, serversOf(SERVER_URL).servers[0].port);
   for (const [code, errno] of Object.entries(SYSTEM)) {
-    prototype.connect = function (this: unknown, ...args: unknown[]) {
-      return args[2] === port ? errno : (connect as (...all: unknown[]) => number).apply(this, args);
-    } as never;
+    fail(errno);
     t.match(await sessionOf(SERVER_URL), new RegExp(`^${code} `));
   }
 });
-
-const isFrozen = (url: string) =>
-  until('the database is missed', async () => (await send(url, 'GET', '/users?limit=1')).status, 503);
 
 const isBack = async (url: string) => {
   const create = async () => (await send(url, 'POST', '/items', { body: { name: 'Lamp' } })).status;
   await until('it is there again', create, 201);
 };
-
-t.test('connections that the service discards do not end it, nor does SIGTERM', options, async (t) => {
-  const env = { DATABASE_URL: await victim.database(), DB_TIMEOUT_MS: '1000', LOG_LEVEL: 'error' };
-  const service = startProcess(t, env);
-  const url = await service.ready();
-  await isBack(url);
-  for (let round = 0; round < times(1, 2); round++) {
-    victim.freeze();
-    await isFrozen(url);
-    victim.thaw();
-    await isBack(url);
-  }
-  victim.freeze();
-  await isFrozen(url);
-  service.child.kill('SIGTERM');
-  t.equal(await service.ended, 0);
-  t.equal(service.stderr(), '');
-  victim.thaw();
-});
 
 t.test('a list that its reader abandons frees its connection', options, async (t) => {
   const settings = { DATABASE_URL: await victim.database(), DB_TIMEOUT_MS: '1000' };

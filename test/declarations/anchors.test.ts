@@ -1,7 +1,7 @@
 import { declare } from '../support/collections.js';
-import { plinth } from '../support/command.js';
 import { testService, UNDECLARED } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
+import { testFaults } from './faults.js';
 
 const name = { type: 'string', minLength: 2, maxLength: 50 };
 
@@ -78,45 +78,24 @@ t.test('a reference by an anchor is one by a pointer', async (t) => {
   t.same(document.components, plain.components, 'documents follow');
 });
 
-t.test('anchors that cannot be are faults with a file, a place and a reason', async (t) => {
-  const record = (properties: object, $defs: object = {}) => ({ type: 'object', properties, $defs });
-  for (const [title, declaration, fault] of [
-    ['a number', record({ a: { $anchor: 1 } }), '#/properties/a/$anchor: must be string'],
-    ['empty', record({ a: { $anchor: '' } }), '#/properties/a/$anchor: must match pattern'],
-    ['with a sign', record({ a: { $anchor: '#a' } }), '#/properties/a/$anchor: must match pattern'],
-    ['with a space', record({ a: {} }, { b: { $anchor: 'a b' } }), '#/$defs/b/$anchor: must match pattern'],
-    ['a digit', record({ a: { $anchor: '1a' } }), '#/properties/a/$anchor: must match pattern'],
-    [
-      'twice',
-      record({ a: { $anchor: 'a' }, b: { $anchor: 'a' } }),
-      '#/properties/b: another schema has the same $id or $anchor',
-    ],
-    [
-      'a dynamic one',
-      record({ a: { $dynamicAnchor: 'a' } }),
-      '#/properties/a/$dynamicAnchor: unknown keyword',
-    ],
-    ['dynamic', record({ a: { $dynamicRef: '#a' } }), '#/properties/a/$dynamicRef: unknown keyword'],
-    ['none', record({ a: { $ref: '#missing' } }), "#/properties/a/$ref: can't resolve reference #missing"],
-    [
-      'of another file',
-      record({ a: { $ref: 'users.json#missing' } }),
-      "#/properties/a/$ref: can't resolve reference users.json#missing",
-    ],
-    [
-      'keywords of fields in items',
-      record(
-        { a: { type: 'array', items: { $ref: '#b' } } },
-        { b: { $anchor: 'b', type: 'string', 'x-index': true } },
-      ),
-      '#/$defs/b/x-index: has no effect here',
-    ],
-    ['misspelt', record({ a: { $anker: 'a' } }), '#/properties/a/$anker: unknown keyword: "$anker"'],
-  ] as const) {
-    const { err, code } = await plinth(t, ['collections', 'check'], {
-      COLLECTIONS: declare(t, { 'notes.json': declaration }),
-    });
-    t.equal(code, 78, title);
-    t.ok(err.includes(`notes.json${fault}`), `${title}: ${err}`);
-  }
-});
+const record = (properties: object, $defs: object = {}) => ({ type: 'object', properties, $defs });
+
+testFaults('anchors that cannot be are faults with a file, a place and a reason', [
+  [record({ a: { $anchor: 1 } }), 'a/$anchor: must be string'],
+  [record({ a: { $anchor: '' } }), 'a/$anchor: must match pattern'],
+  [record({ a: { $anchor: '#a' } }), 'a/$anchor: must match pattern'],
+  [record({ a: {} }, { b: { $anchor: 'a b' } }), '/$defs/b/$anchor: must match pattern'],
+  [record({ a: { $anchor: '1a' } }), 'a/$anchor: must match pattern'],
+  [record({ a: { $anchor: 'a' }, b: { $anchor: 'a' } }), 'b: another schema has the same $id or $anchor'],
+  [record({ a: { $dynamicAnchor: 'a' } }), 'a/$dynamicAnchor: unknown keyword'],
+  [record({ a: { $dynamicRef: '#a' } }), 'a/$dynamicRef: unknown keyword'],
+  [record({ a: { $ref: '#missing' } }), "a/$ref: can't resolve reference #missing"],
+  [record({ a: { $ref: 'users.json#missing' } }), "a/$ref: can't resolve reference users.json#missing"],
+  [
+    record(
+      { a: { type: 'array', items: { $ref: '#b' } } },
+      { b: { $anchor: 'b', type: 'string', 'x-index': true } },
+    ),
+    '/$defs/b/x-index: has no effect here',
+  ],
+]);

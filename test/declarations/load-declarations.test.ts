@@ -1,6 +1,6 @@
 import { valuesOf } from '../support/callers.js';
 import { declare } from '../support/collections.js';
-import { declared, reference, text } from '../support/declared.js';
+import { declared, text } from '../support/declared.js';
 import { testService } from '../support/service.js';
 import t from '../support/test.js';
 import { until } from '../support/until.js';
@@ -97,86 +97,4 @@ t.test('passwords are write-only fields like others where nobody signs in', asyn
   const [stored] = await db.run('select write_only from public_collections.doors', []);
   t.same(stored, { write_only: { password: 'close sesame' } });
   t.same(await db.run('select 1 from passwords', []), []);
-});
-
-t.test('a referenced record cannot be deleted with restrict', async (t) => {
-  const restrict = {
-    ...BOOKS,
-    properties: { ...(BOOKS.properties as object), authorId: { type: 'string', 'x-references': 'authors' } },
-  };
-  const folder = declare(t, { 'authors.json': AUTHORS, 'books.json': restrict });
-  const { send } = await testService(t, { COLLECTIONS: folder, MIGRATE: 'auto' });
-  const author = (await send('POST', '/authors', { body: { name: 'Ann' } })).json;
-  const book = (await send('POST', '/books', { body: { title: 'x', isbn: ISBN(1), authorId: author.id } }))
-    .json;
-  const refused = await send('DELETE', `/authors/${author.id}`);
-  t.match(
-    [refused.status, refused.json.error],
-    [409, { code: 'REFERENCED', details: { collection: 'books' } }],
-  );
-  t.equal((await send('DELETE', `/books/${book.id}`)).status, 204);
-  t.equal((await send('DELETE', `/authors/${author.id}`)).status, 204);
-});
-
-t.test('users have further fields', async (t) => {
-  const folder = declare(t, {
-    'users.json': { properties: { city: { type: 'string', maxLength: 50, 'x-index': true } } },
-  });
-  const { send } = await testService(t, { COLLECTIONS: folder, MIGRATE: 'auto' });
-  const post = (city: unknown) => send('POST', '/users', { body: { email: 'A@b.org', name: 'Ann', city } });
-  t.equal((await post(7)).status, 400);
-  t.match(await post('Rome'), { status: 201, json: { email: 'a@b.org', city: 'Rome' } });
-});
-
-t.test('an invalid declaration stops the start with every fault', async (t) => {
-  const folder = declare(t, { 'authors.json': '{"type": "object",', 'books.json': BOOKS });
-  await t.rejects(
-    testService(t, { COLLECTIONS: folder, MIGRATE: 'auto' }),
-    /authors\.json: is not JSON: .*position 18/,
-  );
-  const faults = declare(t, {
-    'events.json': AUTHORS,
-    'pg_class.json': AUTHORS,
-    'a.json': declared({ x: { type: 'strin' }, y: { 'x-indx': true, 'x-index': 1 } }, { lst: 1 }),
-    'b.json': declared({ x: { type: 'object', 'x-index': true }, y: reference('nothing', 'restrict') }),
-    'c.json': { type: 'array' },
-  });
-  const error = await testService(t, { COLLECTIONS: faults, MIGRATE: 'auto' }).then(
-    () => t.fail('it starts'),
-    (error: Error) => error.message.replaceAll(`${faults}/`, ''),
-  );
-  for (const expected of [
-    'events.json: /events is a path of the service itself',
-    'pg_class.json: PostgreSQL reserves names that begin with pg_',
-    'a.json#/properties/x/type: must be one of',
-    'a.json#/properties/y/x-index: must be boolean',
-    'a.json#/x-collection/lst: is not a known option',
-    'b.json#/properties/x/type: a field with x-index',
-    'b.json#/properties/y/x-references: there is no collection nothing: there are',
-    'c.json#/type: must be "object"',
-  ])
-    t.match(error, expected);
-  const typo = declare(t, {
-    'a.json': { ...AUTHORS, properties: { name: { type: 'string', 'x-indx': true } } },
-  });
-  await t.rejects(testService(t, { COLLECTIONS: typo, MIGRATE: 'auto' }), /unknown keyword: "x-indx"/);
-});
-
-t.test('schemas refer to definitions in other files', async (t) => {
-  const folder = declare(t, {
-    '_shared.json': {
-      $defs: { money: { type: 'object', required: ['amount'], properties: { amount: { type: 'number' } } } },
-    },
-    'authors.json': {
-      ...AUTHORS,
-      properties: { name: { type: 'string' }, fee: { $ref: '_shared.json#/$defs/money' } },
-      if: { required: ['fee'] },
-      // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-      then: { required: ['iban'] },
-    },
-  });
-  const { send } = await testService(t, { COLLECTIONS: folder, MIGRATE: 'auto' });
-  const post = (more: object) => send('POST', '/authors', { body: { name: 'x', ...more } });
-  t.same(valuesOf((await post({ fee: {} })).json.errors, 'path'), ['/iban', '/fee/amount']);
-  t.equal((await post({ fee: { amount: 1 }, iban: 'y' })).status, 201);
 });

@@ -67,6 +67,13 @@ const VALID: readonly object[] = [
     { a: text, b: { ...text, 'x-set': '$caller' } },
     { required: ['a'], dependentRequired: { a: ['b'] } },
   ),
+  field({ type: 'string', maxLength: 2000, 'x-index': true, default: 'x' }),
+  field({}, { additionalProperties: false, required: ['a'], patternProperties: { '^x$': {} } }),
+  field(record({ b: {} }, { required: ['b'], unevaluatedProperties: false })),
+  record({}, { not: { required: ['x'], additionalProperties: false } }),
+  field(record({ p: { type: 'object', default: { q: 1 }, required: ['q'] } })),
+  field({ type: 'string', maxLength: 20000, 'x-search': true }),
+  field({ type: ['string', 'null'], 'x-references': 'users', default: null }),
   record({ a: text, b: text }, { oneOf: [{ required: ['a'] }, { required: ['b'] }] }),
   record({ a: text, b: fixed }, { anyOf: [{ required: ['a'] }, { required: ['b'] }] }),
   // A part of another declaration, whose other fields are forbidden.

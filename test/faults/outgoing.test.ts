@@ -1,33 +1,12 @@
 import { LOOPBACK, makeWebhook, testTarget } from '../features/webhooks/target.js';
 import { AUDIENCE, claims, json, sign, signingKey, testIssuer } from '../support/issuer.js';
 import { freshService, type TestService } from '../support/service.js';
-import t, { type Test } from '../support/test.js';
+import t from '../support/test.js';
 import { some } from '../support/thorough.js';
 import { until } from '../support/until.js';
+import { failingConnections, SYSTEM } from './failing-connections.js';
 
 t.jobs = 1;
-
-/** Libuv's codes, as on Linux. */
-const SYSTEM = { EMFILE: -24, ENOBUFS: -105, ECONNRESET: -104, ENOMEM: -12 } as const;
-
-/** Lets connections to a port fail with one of these codes; 0: they succeed. Node has no public interface for it. */
-function failingConnections(t: Test, port: number): (errno: number) => void {
-  const { TCP } = (process as unknown as { binding(name: string): { TCP: { prototype: object } } }).binding(
-    'tcp_wrap',
-  );
-  const prototype = TCP.prototype as { connect: (...args: unknown[]) => number };
-  const { connect } = prototype;
-  let errno = 0;
-  prototype.connect = function (this: unknown, ...args: unknown[]) {
-    return errno !== 0 && args[2] === port ? errno : connect.apply(this, args);
-  };
-  t.teardown(() => {
-    prototype.connect = connect;
-  });
-  return (next) => {
-    errno = next;
-  };
-}
 
 t.test('a webhook for whose connection the system has no resources is delivered later', async (t) => {
   // A persistent connection would be used again.

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import { startProcess } from '../support/process.js';
-import { send, testDatabase } from '../support/service.js';
+import { send } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 import { some } from '../support/thorough.js';
 import { until, untilAtLeast } from '../support/until.js';
@@ -29,26 +29,22 @@ async function isWhole(t: Test, url: string, { confirmed, failed }: KeepAliveLoa
   t.equal(new Set(names).size, confirmed.size);
 }
 
-for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  t.test(`${signal} under full load: not one request of ${CLIENTS} keep-alive clients fails`, async (t) => {
-    // One of the two signals is tested over TLS.
-    const database = signal === 'SIGTERM' ? await secured.database() : await testDatabase(t);
-    const env = { DATABASE_URL: database, ...PATIENCE };
-    const [first, second] = [startProcess(t, env), startProcess(t, env)];
-    const urls = [await first.ready(), await second.ready()];
-    const load = startKeepAlive(urls, CLIENTS);
-    await untilAtLeast('the load runs', () => load.confirmed.size, 101);
-    const before = load.confirmed.size;
-    first.child.kill(signal);
-    t.equal(await first.ended, 0);
-    t.equal(load.closed(), CLIENTS, 'every connection got Connection: close');
-    await untilAtLeast('the load goes on', () => load.confirmed.size, before + 100);
-    await load.stop();
-    t.comment(`${load.confirmed.size} requests, ${load.failed.length} failed`);
-    await isWhole(t, urls[1]!, load);
-    t.equal(first.stderr(), '');
-  });
-}
+t.test(`SIGTERM under full load: not one request of ${CLIENTS} keep-alive clients fails`, async (t) => {
+  const env = { DATABASE_URL: await secured.database(), ...PATIENCE };
+  const [first, second] = [startProcess(t, env), startProcess(t, env)];
+  const urls = [await first.ready(), await second.ready()];
+  const load = startKeepAlive(urls, CLIENTS);
+  await untilAtLeast('the load runs', () => load.confirmed.size, 101);
+  const before = load.confirmed.size;
+  first.child.kill('SIGTERM');
+  t.equal(await first.ended, 0);
+  t.equal(load.closed(), CLIENTS, 'every connection got Connection: close');
+  await untilAtLeast('the load goes on', () => load.confirmed.size, before + 100);
+  await load.stop();
+  t.comment(`${load.confirmed.size} requests, ${load.failed.length} failed`);
+  await isWhole(t, urls[1]!, load);
+  t.equal(first.stderr(), '');
+});
 
 /** How many connections to a port of 127.0.0.1 have received bytes that no program has read. */
 function unread(port: number): number {

@@ -10,7 +10,7 @@ import {
 import { planChanges } from '../../src/schema/plan.js';
 import { declare } from '../support/collections.js';
 import { declared } from '../support/declared.js';
-import { freshService, undeclaredDatabase } from '../support/service.js';
+import { undeclaredDatabase } from '../support/service.js';
 import { SCHEMA, sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 
@@ -239,35 +239,4 @@ t.test('a collection with arrays of references is removed with its links', async
   await migrateCollections(url, readDeclarations(declare(t, { 'people.json': PEOPLE })), { allowDrop: true });
   t.equal(await tables(), 0);
   t.equal((await sql`select 1 from pg_proc where proname like '%$refs%'`).length, 0);
-});
-
-t.test('two services with the longest names start on one database', async (t) => {
-  const name = 'purchase_order_confirmation_attachments';
-  const folder = declare(t, {
-    [`${name}.json`]: {
-      type: 'object',
-      properties: {
-        originalDocumentCreationYearsOfParts: {
-          ...ids({}, { 'x-references': name, 'x-on-delete': 'remove' }),
-        },
-        isApprovedByTheCustomersAndPaidByThem: ids({}, { 'x-references': name }),
-      },
-    },
-  });
-  const DATABASE_URL = await undeclaredDatabase(t);
-  for (let start = 0; start < 2; start++) {
-    const { send } = await freshService(t, { COLLECTIONS: folder, DATABASE_URL, MIGRATE: 'auto' });
-    const { id } = (await send('POST', `/${name}`, { body: {} })).json;
-    for (const field of ['originalDocumentCreationYearsOfParts', 'isApprovedByTheCustomersAndPaidByThem']) {
-      const bad = await send('PATCH', `/${name}/${id}`, {
-        body: { [field]: [id, '00000000-0000-7000-8000-000000000000'] },
-      });
-      t.match(bad, { status: 422, json: { error: { details: { path: `/${field}/1` } } } });
-      t.equal((await send('PATCH', `/${name}/${id}`, { body: { [field]: [id] } })).status, 200);
-    }
-    t.match(
-      (await send('GET', `/${name}?filter[originalDocumentCreationYearsOfParts][some]=true`)).status,
-      200,
-    );
-  }
 });

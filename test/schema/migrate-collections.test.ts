@@ -3,7 +3,6 @@ import { planText } from '../../src/schema/checked-plan.js';
 import { migrateCollections, planCollections } from '../../src/schema/migrate-collections.js';
 import { declare } from '../support/collections.js';
 import { declared, reference } from '../support/declared.js';
-import { declarationsUnder } from '../support/page-commands.js';
 import { killedAt, migrateTo, textFor } from '../support/plans.js';
 import { testService, undeclaredDatabase } from '../support/service.js';
 import { sqlOf } from '../support/sql.js';
@@ -84,13 +83,6 @@ t.test('a plan is SQL that says what it locks; after it nothing is left to do', 
   const COLLECTIONS = declare(t, { 'authors.json': AUTHORS, 'books.json': INDEXED });
   const { send } = await testService(t, { DATABASE_URL: url, COLLECTIONS });
   t.match((await send('GET', '/books?page=1&limit=1')).json.meta, { total: 2500 });
-});
-
-t.test('a new database has nothing to complete', async (t) => {
-  const url = await undeclaredDatabase(t);
-  const declarations = readDeclarations(declare(t, declarationsUnder('docs/recipes.md', 'Begin')));
-  await migrateCollections(url, declarations);
-  t.match(await planCollections(url, declarations), { steps: [], drops: [] });
 });
 
 t.test('options of events apply to users, items and posts of a new database', async (t) => {

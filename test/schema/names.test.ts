@@ -111,6 +111,7 @@ const LONG = {
     [`${FIELD}R`]: reference('restrict'),
     [`${FIELD}C`]: reference('cascade'),
     [`${FIELD}O`]: reference('null'),
+    [`${FIELD}A`]: { type: 'array', maxItems: 9, items: reference('remove') },
   }),
 };
 
@@ -123,6 +124,8 @@ async function worksAsDeclared(t: Test, url: string, folder: string): Promise<vo
   const missing = '00000000-0000-7000-8000-000000000000';
   for (const letter of ['R', 'C', 'O'])
     t.match(await post(letter, missing), { status: 422, json: { error: { code: 'TARGET_NOT_FOUND' } } });
+  const array = await post('A', [await target(), missing]);
+  t.match(array, { status: 422, json: { error: { details: { path: `/${FIELD}A/1` } } } });
   for (const [letter, code] of [
     ['U', 'DUPLICATE'],
     ['V', 'V_TAKEN'],
@@ -160,7 +163,9 @@ t.test('a renamed collection with the longest names is in line after one migrati
   const name = `${collection('a')}.json`;
   const renamed = { ...LONG, [name]: { ...LONG[name], 'x-collection': { was } } };
   await migrateTo(url, declare(t, renamed));
-  t.same(await titlesFor(url, declare(t, renamed)), [`Remove the former name ${was} of ${collection('a')}`]);
+  const titles = await titlesFor(url, declare(t, renamed));
+  t.equal(titles.length, 2, 'the collection and the links of its array');
+  for (const title of titles) t.match(title, `Remove the former name ${was}`);
   await migrateTo(url, declare(t, renamed), { allowDrop: true });
   t.same(await titlesFor(url, declare(t, renamed)), []);
   t.same(await sql`select relname from pg_class where relname like ${`${was}%`}`, []);

@@ -2,18 +2,10 @@ import { readDeclarations } from '../../src/declarations/read-declarations.js';
 import { migrateCollections, planCollections } from '../../src/schema/migrate-collections.js';
 import { declare } from '../support/collections.js';
 import { declared } from '../support/declared.js';
+import { integersOf } from '../support/runner/random.js';
 import { undeclaredDatabase } from '../support/service.js';
 import t from '../support/test.js';
 import { times } from '../support/thorough.js';
-
-/** A generator of numbers below a limit, from a seed. */
-function random(seed: number): (limit: number) => number {
-  let state = seed;
-  return (limit) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return Math.floor((state / 2 ** 32) * limit);
-  };
-}
 
 /** Names that a declaration has or has not, under any former name. */
 const FIELDS = ['title', 'default', 'a', 'b', 'c'];
@@ -83,7 +75,7 @@ function next(pick: (limit: number) => number, { collections }: State): State {
 
 for (let seed = 1; seed <= times(3, 10, 100); seed++)
   t.test(`what is planned is what runs, and then nothing is left to do: seed ${seed}`, async (t) => {
-    const pick = random(seed);
+    const pick = integersOf(seed);
     const url = await undeclaredDatabase(t);
     let state: State = { was: {}, collections: Object.fromEntries(COLLECTIONS.map((name) => [name, {}])) };
     for (let round = 0; round < 6; round++) {

@@ -2,8 +2,9 @@ import { readDeclarations } from '../../src/declarations/read-declarations.js';
 import type { JsonObject } from '../../src/json.js';
 import { planText } from '../../src/schema/checked-plan.js';
 import { migrateCollections, planCollections } from '../../src/schema/migrate-collections.js';
+import { testFaults } from '../declarations/faults.js';
 import { declare } from '../support/collections.js';
-import { plinth } from '../support/command.js';
+import { declared } from '../support/declared.js';
 import { freshService, type TestService, undeclaredDatabase } from '../support/service.js';
 import { sqlOf } from '../support/sql.js';
 import t from '../support/test.js';
@@ -77,38 +78,12 @@ t.test('x-search changes for stored records, beside a former service', async (t)
   }
 });
 
-t.test('faults of declarations with words are found, each with its place', async (t) => {
-  for (const [properties, options, expected] of [
-    [
-      { a: { type: 'number', 'x-search': 'words' } },
-      {},
-      '#/properties/a/x-search: only a field of type string',
-    ],
-    [
-      { a: { type: 'array', items: { type: 'string' }, 'x-search': 'words' } },
-      {},
-      '#/properties/a/x-search: only a field of type string',
-    ],
-    [
-      { a: { type: 'string', 'x-search': 'word' } },
-      {},
-      '#/properties/a/x-search: must be one of true, false, "words"',
-    ],
-    [
-      { a: { type: 'string', writeOnly: true, 'x-search': 'words' } },
-      {},
-      '#/properties/a/writeOnly: a field that',
-    ],
-    [
-      { a: { type: 'string', 'x-search': 'words' } },
-      { language: 'klingon' },
-      '#/x-collection/language: must be one of "simple", "arabic"',
-    ],
-  ] as const) {
-    const { code, err } = await plinth(t, ['collections', 'check'], {
-      COLLECTIONS: declare(t, notes(properties, options)),
-    });
-    t.equal(code, 78, expected);
-    t.match(err, expected);
-  }
-});
+const of = (a: object, language?: string) =>
+  declared({ a: { type: 'string', 'x-search': 'words', ...a } }, language === undefined ? {} : { language });
+testFaults('faults of declarations with words are found, each with its place', [
+  [of({ type: 'number' }), 'a/x-search: only a field of type string'],
+  [of({ type: 'array', items: { type: 'string' } }), 'a/x-search: only a field of type string'],
+  [of({ 'x-search': 'word' }), 'a/x-search: must be one of true, false, "words"'],
+  [of({ writeOnly: true }), 'a/writeOnly: a field that'],
+  [of({}, 'klingon'), '/x-collection/language: must be one of "simple", "arabic"'],
+]);

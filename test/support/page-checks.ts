@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { Page } from 'playwright-core';
+import { openPage } from './chromium.js';
 import type { Test } from './test.js';
 
 /** The size and the colours of a window. */
@@ -123,4 +124,18 @@ export async function checkPage(
     );
     t.same(texts, [], `${name}, ${label}: no findings of axe-core`);
   });
+}
+
+/** Checks what a page without scripts shows, in a page with the scripts that axe-core needs. */
+export async function checkCopy(
+  t: Test,
+  base: string,
+  page: Page,
+  name: string,
+  views: readonly View[],
+): Promise<void> {
+  const copy = await openPage(t, base);
+  await copy.goto(page.url());
+  await copy.setContent(await page.content());
+  await checkPage(t, copy, name, views);
 }

@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '../../src/json.js';
+import { integersOf } from './runner/random.js';
 
 /** Texts that a reader of CSV or JSON may take for something else. */
 const TEXTS = [
@@ -45,12 +46,7 @@ const NAMES = [
 
 /** Values that are the same for each seed. */
 export function generator(seed: number) {
-  let state = seed;
-  const next = (below: number): number => {
-    // Numerical Recipes' generator.
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return Math.floor((state / 2 ** 32) * below);
-  };
+  const next = integersOf(seed);
   const pick = <T>(list: readonly T[]): T => list[next(list.length)]!;
   const text = () => pick(TEXTS);
   const number = () => pick([0, -1, 1.5, 1e21, 9_007_199_254_740_991, 1e-7, next(1000)]);

@@ -1,21 +1,12 @@
 import t from './test.js';
 import { until, untilAtLeast, untilLength } from './until.js';
 
-t.test('the first accepted value is the result', async (t) => {
+t.test('a wait ends with the first accepted value, a number of values, or at least so many', async (t) => {
   let looks = 0;
   t.equal(await until('it is there', () => (++looks < 3 ? undefined : looks)), 3);
-  t.equal(
-    await until(
-      'it is false',
-      () => looks++ < 5,
-      (seen) => !seen,
-    ),
-    false,
-  );
-});
-
-t.test('a wait ends with a value, a number of values, or at least so many', async (t) => {
-  let looks = 0;
+  const isFalse = (seen: boolean) => !seen;
+  t.equal(await until('it is false', () => looks++ < 5, isFalse), false);
+  looks = 0;
   t.equal(await until('it is the third', () => ++looks, 3), 3);
   t.same(await untilLength('there are two', () => 'abc'.slice(0, looks++ % 3), 2), 'ab');
   t.equal(await untilAtLeast('it is large', () => ++looks, 9), 9);

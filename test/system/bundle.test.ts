@@ -9,6 +9,7 @@ import bcrypt from 'bcrypt';
 import { connect } from '../features/mcp/session.js';
 import { authority, withoutOpenssl } from '../support/certificates.js';
 import { claimPort } from '../support/claimed-port.js';
+import { byKey, byPassword, PASSWORD } from '../support/credentials.js';
 import { folderOf } from '../support/folder.js';
 import { BUNDLED, startNode } from '../support/process.js';
 import { send, testDatabase } from '../support/service.js';
@@ -52,7 +53,7 @@ t.test('what V8 has compiled of it is accepted by the Node that made it', async 
   t.same(ended, { code: 0, out: 'false\n', err: '' });
 });
 
-t.test('it starts without that, and with what another Node has made', async (t) => {
+t.test('it starts without that, and with what another Node has made, and knows its version', async (t) => {
   const dist = join(t.testdir(), 'dist');
   cpSync(join(folder, 'dist'), dist, { recursive: true });
   const start = join(dist, 'start.cjs');
@@ -60,12 +61,8 @@ t.test('it starts without that, and with what another Node has made', async (t) 
   writeFileSync(join(dist, 'plinth.cache'), 'made elsewhere');
   t.match(await run(t, [start, '--help'], {}), help);
   rmSync(join(dist, 'plinth.cache'));
-  t.match(await run(t, [start, '--help'], {}), help);
-});
-
-t.test('it knows its version, without the package around it', async (t) => {
   const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'));
-  t.same(await run(t, [START, '--version'], {}), { code: 0, out: `plinth ${version}\n`, err: '' });
+  t.same(await run(t, [start, '--version'], {}), { code: 0, out: `plinth ${version}\n`, err: '' });
 });
 
 t.test('it contains the authorization server', async (t) => {
@@ -96,26 +93,6 @@ t.test('without the files that are loaded on demand, a setting says what is miss
   });
   const url = await startNode(t, [start], env).ready();
   t.equal((await send(url, 'GET', '/items')).status, 200);
-});
-
-t.test('it verifies imported passwords', async (t) => {
-  const env = { DATABASE_URL: await testDatabase(t) };
-  const file = join(t.testdir(), 'users.json');
-  const user = {
-    email: 'a@example.org',
-    name: 'A',
-    password_hash: await bcrypt.hash('an old passphrase', 4),
-  };
-  writeFileSync(file, JSON.stringify({ users: [user] }));
-  t.match(await run(t, [PLINTH, 'import', file], env), { code: 0 });
-  const settings = { ...env, AUTH: 'basic', INSECURE: 'basic', PORT: '0' };
-  const url = await startNode(t, [START], settings, folder).ready();
-  const signIn = async (password: string) => {
-    const authorization = `Basic ${Buffer.from(`a@example.org:${password}`).toString('base64')}`;
-    return (await send(url, 'GET', '/whoami', { headers: { authorization } })).status;
-  };
-  t.equal(await signIn('another passphrase'), 401);
-  t.equal(await signIn('an old passphrase'), 200);
 });
 
 t.test('it serves agents', async (t) => {
@@ -153,21 +130,26 @@ for (const [program, WORKERS] of some(PROGRAMS, 1)) {
   });
 }
 
-t.test('its commands make keys and load records', async (t) => {
+t.test('its commands make keys and load records, also with passwords, which it verifies', async (t) => {
   const env = { DATABASE_URL: await testDatabase(t) };
   const args = ['keys', 'create', '--label', 'a', '--subject', 'a', '--scopes', 'users:read'];
   const made = await run(t, [PLINTH, ...args], env);
   const [, key = ''] = /^key: {2}(\S+)$/m.exec(made.out) ?? [];
   t.equal(made.code, 0, made.err);
   const file = join(t.testdir(), 'users.json');
-  writeFileSync(file, JSON.stringify({ users: [{ email: 'a@example.org', name: 'A' }, { name: 'B' }] }));
+  const password_hash = await bcrypt.hash(PASSWORD, 4);
+  const users = [{ email: 'a@example.org', name: 'A', password_hash }, { name: 'B' }];
+  writeFileSync(file, JSON.stringify({ users }));
   t.match(await run(t, [PLINTH, 'import', file], env), { code: 1, out: 'users: 1 stored, 1 refused\n' });
 
-  const more = { AUTH: 'api-key, bearer', ISSUER: 'http://127.0.0.1:9', AUDIENCE: 'a', RATE_LIMIT: '100/60' };
-  const settings = { ...env, ...more, RATE_LIMIT_STORE: 'postgres', PORT: '0' };
-  const url = await startNode(t, [PLINTH, 'start'], settings).ready();
-  t.equal((await send(url, 'GET', '/users', { headers: { 'x-api-key': key } })).json.length, 1);
+  const bearer = { AUTH: 'api-key, bearer, basic', ISSUER: 'http://127.0.0.1:9', AUDIENCE: 'a' };
+  const limits = { INSECURE: 'basic', RATE_LIMIT: '100/60', RATE_LIMIT_STORE: 'postgres' };
+  const url = await startNode(t, [PLINTH, 'start'], { ...env, ...bearer, ...limits, PORT: '0' }).ready();
+  t.equal((await send(url, 'GET', '/users', { headers: byKey(key) })).json.length, 1);
   t.equal((await send(url, 'GET', '/users')).status, 401);
+  const signIn = async (password: string) =>
+    (await send(url, 'GET', '/whoami', { headers: byPassword('a@example.org', password) })).status;
+  t.same([await signIn('another passphrase'), await signIn(PASSWORD)], [401, 200]);
 });
 
 t.test('without DATABASE_URL, and without the optional packages, it says what to do', async (t) => {

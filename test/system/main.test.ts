@@ -8,7 +8,7 @@ import { claimPort } from '../support/claimed-port.js';
 import { dataFolder, isAlive, type ServiceProcess, serverPid, startProcess } from '../support/process.js';
 import { freshService, SERVER_URL, send, testDatabase } from '../support/service.js';
 import { readSettings } from '../support/settings.js';
-import { openSql, sqlOf } from '../support/sql.js';
+import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
 
@@ -99,18 +99,6 @@ t.test('with SHUTDOWN_DELAY_MS it goes on for a while, and says that it is endin
   t.equal(await brief.ended, 0, 'after the delay it cuts off a request that does not end');
 });
 
-/** A database whose PostgreSQL reports version 14. */
-async function oldDatabase(t: Test): Promise<string> {
-  const url = await testDatabase(t, true);
-  const sql = openSql(url, { max: 1 });
-  await sql.unsafe('create schema old');
-  await sql.unsafe(`create function old.current_setting(text) returns text language sql return '140012'`);
-  const name = new URL(url).pathname.slice(1);
-  await sql.unsafe(`alter database ${name} set search_path = old, pg_catalog, public`);
-  await sql.end();
-  return url;
-}
-
 /** A database without one of the triggers of items. */
 async function withoutTrigger(t: Test): Promise<string> {
   const url = await testDatabase(t);
@@ -122,42 +110,29 @@ async function withoutTrigger(t: Test): Promise<string> {
   return url;
 }
 
-/** A URL of the server of the tests with another part. */
-const otherwise = (change: Partial<URL>): string => String(Object.assign(new URL(SERVER_URL), change));
-
 t.test('what prevents a start has its exit code and its reason', async (t) => {
   const inUse = net.createServer().listen(0, '127.0.0.1');
   t.teardown(() => inUse.close());
   await once(inUse, 'listening');
   const { port } = inUse.address() as net.AddressInfo;
-  const sql = sqlOf(t, SERVER_URL);
-  await sql.unsafe(`create role nologin_${process.pid}`);
-  t.teardown(() => sql.unsafe(`drop role nologin_${process.pid}`));
   const away = `postgres://u:secret@127.0.0.1:${await claimPort(t)}/d`;
-  const rejected = otherwise({ username: `nologin_${process.pid}` });
+  const taken = `^port ${port} of 127\\.0\\.0\\.1 is already in use: set`;
   const rows: [env: Record<string, string>, code: number, line: RegExp][] = [
-    [{ PORT: String(port) }, 1, new RegExp(`^port ${port} of 127\\.0\\.0\\.1 is already in use`)],
+    [{ PORT: String(port) }, 1, new RegExp(`${taken} PORT to another$`)],
+    [{ METRICS_PORT: String(port) }, 1, new RegExp(`${taken} METRICS_PORT to another$`)],
     [{ HOST: '192.0.2.1', AUTH: 'none' }, 1, /^cannot listen on 192\.0\.2\.1: /],
     [{ BASIC_SCOPES: 'item:read' }, 78, /^BASIC_SCOPES: `item:read` is not a scope: there are users:read, /],
-    [
-      { DATABASE_URL: otherwise({ pathname: '/none' }) },
-      69,
-      /^database "none" does not exist: create it, or/,
-    ],
-    [{ DATABASE_URL: rejected }, 69, /^the database rejects the login: .+ in DATABASE_URL$/],
-    [{ DATABASE_URL: away }, 69, /^the database cannot be reached: .*ECONNREFUSED/],
-    [{ DATABASE_URL: await oldDatabase(t) }, 69, /PostgreSQL 14 is too old/],
     [{ DATABASE_URL: await withoutTrigger(t), MIGRATE: 'check' }, 78, /items.*attach_collection/s],
   ];
   for (const [env, exitCode, line] of rows) {
     const error = (await freshService(t, env).catch((error: unknown) => error)) as Error;
     t.match(error, { exitCode, message: line }, `${line}`);
-    t.notMatch(error.message, 'secret');
   }
   const service = startProcess(t, { DATABASE_URL: away });
   t.equal(await service.ended, 69);
   t.equal(service.stdout(), '', 'nothing on the standard output');
-  t.match(service.stderr(), /^plinth: the database cannot be reached: [^\n]+\n$/, 'one line');
+  t.match(service.stderr(), /^plinth: the database cannot be reached: .*ECONNREFUSED[^\n]*\n$/, 'one line');
+  t.notMatch(service.stderr(), 'secret');
 });
 
 t.test('a start without AUTH says for which hosts it responds', async (t) => {

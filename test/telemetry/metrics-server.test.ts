@@ -1,13 +1,10 @@
-import { once } from 'node:events';
-import net from 'node:net';
 import { showMetrics } from '../../src/api/service-endpoints.js';
 import { combined } from '../../src/features/workers/combined-metrics.js';
 import type { Request } from '../../src/http/request.js';
 import { exposition, type FamilyValues } from '../../src/telemetry/exposition.js';
 import { createMetrics } from '../../src/telemetry/metrics.js';
 import { makeKey } from '../support/credentials.js';
-import { startProcess } from '../support/process.js';
-import { freshService, send, testDatabase } from '../support/service.js';
+import { freshService, send } from '../support/service.js';
 import t from '../support/test.js';
 import { until } from '../support/until.js';
 import { parseScrape, scrape } from './scraped.js';
@@ -64,19 +61,6 @@ t.test('scrapes at the same time share one response', async (t) => {
     t.equal(status, 200);
     t.ok(parseScrape(text).length > 50);
   }
-});
-
-t.test('a port for metrics that is already in use ends the start in one line', async (t) => {
-  const inUse = net.createServer().listen(0, '127.0.0.1');
-  t.teardown(() => inUse.close());
-  await once(inUse, 'listening');
-  const { port } = inUse.address() as net.AddressInfo;
-  const service = startProcess(t, { DATABASE_URL: await testDatabase(t), METRICS_PORT: String(port) });
-  t.equal(await service.ended, 1);
-  t.match(
-    service.stderr(),
-    /^plinth: port \d+ of 127\.0\.0\.1 is already in use: set METRICS_PORT to another\n$/,
-  );
 });
 
 t.test('the registries of several processes add up', async (t) => {

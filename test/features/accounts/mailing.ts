@@ -39,3 +39,9 @@ export async function mailing(t: Test, env: Record<string, string> = {}, constan
   const code = async (at: number) => codeIn((await message(at)).text);
   return { service, mail, id, message, code };
 }
+
+/** The messages of a service with MAIL=log. */
+export const loggedMessages = ({ logged }: Pick<TestService, 'logged'>) =>
+  logged
+    .filter((line) => /which MAIL=log does not send/.test(line))
+    .map((line) => JSON.parse(line) as Readonly<Record<'recipient' | 'subject' | 'text', string>>);

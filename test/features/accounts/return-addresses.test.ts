@@ -9,7 +9,7 @@ import {
   begin,
   REDIRECT,
 } from '../issuer/authorization-server.js';
-import { QUICK_MAIL } from './mailing.js';
+import { loggedMessages, QUICK_MAIL } from './mailing.js';
 
 t.jobs = 3;
 
@@ -23,11 +23,8 @@ async function start(t: Test) {
 
 /** The path of the link in a message to an address. */
 async function linkTo({ service, issuer }: AuthorizationServer, email: string): Promise<string> {
-  const messages = () => service.logged.filter((each) => /which MAIL=log does not send/.test(each));
   const { text } = await until('the message is in the log', () =>
-    messages()
-      .map((line) => JSON.parse(line) as { recipient: string; text: string })
-      .find(({ recipient }) => recipient === email),
+    loggedMessages(service).find(({ recipient }) => recipient === email),
   );
   return new RegExp(`${issuer}/\\S+code=\\S+`).exec(text)![0].slice(issuer.length);
 }

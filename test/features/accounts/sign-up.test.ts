@@ -2,12 +2,12 @@ import { noBrowser, openPage } from '../../support/chromium.js';
 import { declare } from '../../support/collections.js';
 import { byPassword, makeUser, PASSWORD } from '../../support/credentials.js';
 import { untilSent } from '../../support/mail-server.js';
-import { checkPage } from '../../support/page-checks.js';
+import { checkCopy } from '../../support/page-checks.js';
 import { testService } from '../../support/service.js';
 import type { Constants } from '../../support/settings.js';
 import t, { type Test } from '../../support/test.js';
 import { until } from '../../support/until.js';
-import { codeIn, QUICK_MAIL, rowsOf } from './mailing.js';
+import { codeIn, loggedMessages, QUICK_MAIL, rowsOf } from './mailing.js';
 
 t.jobs = 3;
 
@@ -21,22 +21,13 @@ const SETTINGS = {
   SIGN_UP: 'open',
 };
 
-interface Logged {
-  readonly recipient: string;
-  readonly subject: string;
-  readonly text: string;
-}
-
 /** A service without users. */
 async function start(t: Test, env: Record<string, string> = {}, constants: Constants = {}) {
   const service = await testService(t, { ...SETTINGS, ...env }, { ...QUICK_MAIL, ...constants });
   t.teardown(() => untilSent(service));
   const post = (body: object, headers: Record<string, string> = {}) =>
     service.send('POST', '/sign-up', { body, headers });
-  const messages = () =>
-    service.logged
-      .filter((line) => /which MAIL=log does not send/.test(line))
-      .map((line) => JSON.parse(line) as Logged);
+  const messages = () => loggedMessages(service);
   /** The code of a message to an address. */
   const codeTo = async (email: string) => {
     await post({ email });
@@ -221,13 +212,8 @@ for (const width of [1280, 390])
     const COLLECTIONS = declare(t, { 'users.json': people() });
     const { service, messages, enter } = await start(t, { COLLECTIONS, MIGRATE: 'auto' });
     const page = await openPage(t, service.url, { width, javaScriptEnabled: false });
-    const check = async (name: string) => {
-      const html = await page.content();
-      const copy = await openPage(t, service.url, { width });
-      await copy.goto('/sign-up');
-      await copy.setContent(html);
-      await checkPage(t, copy, name, [{ width }, { width, colorScheme: 'dark' }]);
-    };
+    const check = (name: string) =>
+      checkCopy(t, service.url, page, name, [{ width }, { width, colorScheme: 'dark' }]);
     await page.goto('/sign-up');
     await check('the form');
     await page.locator('#email').fill(ADA);

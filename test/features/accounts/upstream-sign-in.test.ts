@@ -1,6 +1,5 @@
 import { createServer } from 'node:https';
 import type { Configuration } from 'oidc-provider';
-import { Secret, TOTP } from 'otpauth';
 import { createClient } from '../../../src/features/issuer/clients.js';
 import { authority, withoutOpenssl } from '../../support/certificates.js';
 import { noBrowser, openPage } from '../../support/chromium.js';
@@ -8,6 +7,7 @@ import { claimPort } from '../../support/claimed-port.js';
 import { makeUser, PASSWORD } from '../../support/credentials.js';
 import { json, signingKey } from '../../support/issuer.js';
 import t from '../../support/test.js';
+import { secretIn, totpOf } from '../issuer/authenticator.js';
 import { authorizationServer, CLIENT, consent } from '../issuer/authorization-server.js';
 import { Visitor } from '../issuer/visitor.js';
 import {
@@ -114,8 +114,7 @@ t.test('an account with a second factor is linked after it, and not after the pa
   const { server } = world;
   const { visitor: own, page: account } = await server.enter();
   const offer = await own.submit(account, { action: 'begin-totp' });
-  const [, secret = ''] = /name="secret" value="([A-Z2-7]{32})"/.exec(offer.text) ?? [];
-  const code = () => new TOTP({ secret: Secret.fromBase32(secret) }).generate();
+  const code = () => totpOf(secretIn(offer));
   await own.submit(offer, { action: 'confirm-totp', code: code() });
   const forgetUse = () => server.service.db.run('update plinth_totp set last_step = 0', []);
   const ann = { sub: 'auth0|ann', email: 'ann@example.org', email_verified: true };

@@ -1,13 +1,10 @@
-import { cpSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
 import { declare } from '../../support/collections.js';
 import { makeKey } from '../../support/credentials.js';
-import { foreign, foreignFolder, type TypeGenerator } from '../../support/foreign.js';
+import { foreign } from '../../support/foreign.js';
 import { testService } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
-import { typeFaults } from '../../support/type-faults.js';
-import { ALL_SCHEMES, CLIENT, LIBRARY } from './documented.js';
+import { ALL_SCHEMES, LIBRARY } from './documented.js';
 
 interface Linter {
   createConfig: (config: { extends: string[] }) => Promise<object>;
@@ -62,15 +59,3 @@ for (const mount of ['', '/api/v2'])
       t.equal(yaml.text, whole, 'its parts are those of the whole');
     }
   });
-
-t.test('a generated client has the types of the document', async (t) => {
-  const { send, db } = await testService(t, { AUTH: 'api-key' });
-  const { json } = await send('GET', '/openapi.json', { headers: { 'x-api-key': (await makeKey(db)).key } });
-  const folder = foreignFolder(t, 'openapi-types');
-  const { default: openapiTS, astToString } = await foreign<TypeGenerator>('openapi-typescript');
-  writeFileSync(join(folder, 'schema.d.ts'), astToString(await openapiTS(json)));
-  const program = join(folder, 'client.ts');
-  cpSync(CLIENT, program);
-  const faults = typeFaults([program], '--noEmit --target es2023 --module nodenext --types node');
-  t.same(faults, [], 'the client fits the types of the document');
-});

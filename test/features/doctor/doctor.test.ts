@@ -4,10 +4,21 @@ import { plinth } from '../../support/command.js';
 import { doctor, faultsOf, namesOf } from '../../support/doctor.js';
 import { SERVER_URL, testDatabase, testService } from '../../support/service.js';
 import { openSql, SCHEMA, sqlOf } from '../../support/sql.js';
-import t from '../../support/test.js';
+import t, { type Test } from '../../support/test.js';
 import { words } from '../../support/words.js';
 
 t.jobs = 3;
+
+/** A URL with a new role, which the end of the test drops with what it owns in the database of `url`. */
+async function withRole(t: Test, url: string, options = ''): Promise<{ name: string; url: string }> {
+  const sql = sqlOf(t, url);
+  const name = `doctor_${process.pid}_${++roles}`;
+  await sql.unsafe(`create role ${name} login password 'x' ${options}`);
+  t.teardown(() => sql.unsafe(`drop owned by ${name} cascade; drop role ${name}`));
+  return { name, url: String(Object.assign(new URL(url), { username: name, password: 'x' })) };
+}
+
+let roles = 0;
 
 t.test('a service that is in order has no problem', async (t) => {
   const { databaseUrl: DATABASE_URL } = await testService(t);
@@ -54,37 +65,20 @@ t.test('a database that cannot be used', async (t) => {
 });
 
 t.test('a role without permissions', async (t) => {
-  const url = await testDatabase(t);
-  const sql = sqlOf(t, url);
-  const role = `doctor_${process.pid}`;
-  await sql.unsafe(`create role ${role} login password 'x'`);
-  t.teardown(() => sql.unsafe(`drop role ${role}`));
-  const limited = new URL(url);
-  [limited.username, limited.password] = [role, 'x'];
-  const { checks } = await doctor(t, { DATABASE_URL: String(limited) });
+  const { name, url: DATABASE_URL } = await withRole(t, await testDatabase(t));
+  const { checks } = await doctor(t, { DATABASE_URL });
   t.match(faultsOf(checks).slice(0, 3), [
-    `permissions problem: the role ${role} may not create tables in the schema public; grant create`,
-    `permissions problem: the role ${role} may not create tables in the schema ${SCHEMA} of the collections; alter schema ${SCHEMA} owner to ${role}`,
+    `permissions problem: the role ${name} may not create tables in the schema public; grant create`,
+    `permissions problem: the role ${name} may not create tables in the schema ${SCHEMA} of the collections; alter schema ${SCHEMA} owner to ${name}`,
     /^permissions problem: tables belong to another role.*: .*items.*; alter table \S+ owner to/,
   ]);
 });
 
 t.test('a database without the extension for searches, which its role may not create', async (t) => {
-  const admin = sqlOf(t, SERVER_URL);
-  const name = `doctor_trigrams_${process.pid}`;
-  await admin.unsafe(`create role ${name} login password 'x'`);
-  await admin.unsafe(`create database ${name} template template0`);
-  t.teardown(async () => {
-    await admin.unsafe(`drop database ${name} with (force)`);
-    await admin.unsafe(`drop role ${name}`);
-  });
-  const url = new URL(SERVER_URL);
-  url.pathname = `/${name}`;
-  const sql = openSql(String(url), { max: 1 });
-  await sql.unsafe(`grant create on schema public to ${name}`);
-  await sql.end();
-  [url.username, url.password] = [name, 'x'];
-  const { checks } = await doctor(t, { DATABASE_URL: String(url) });
+  const empty = await testDatabase(t, true);
+  const { name, url: DATABASE_URL } = await withRole(t, empty);
+  await sqlOf(t, empty).unsafe(`grant create on schema public to ${name}`);
+  const { checks } = await doctor(t, { DATABASE_URL });
   t.match(faultsOf(checks), [
     `permissions problem: the role ${name} may not create the schema ${SCHEMA} for the tables of the collections; create schema ${SCHEMA} authorization ${name}`,
     `permissions problem: the extension pg_trgm is missing, and the role ${name} may not create it; as a superuser: create extension pg_trgm`,
@@ -93,11 +87,8 @@ t.test('a database without the extension for searches, which its role may not cr
 
 t.test('a role without tables, too few connections, an extension that is not found', async (t) => {
   const url = await testDatabase(t);
-  const admin = sqlOf(t, url);
-  const name = `doctor_limited_${process.pid}`;
-  await admin.unsafe(`create role ${name} login password 'x' connection limit 9`);
-  t.teardown(() => admin.unsafe(`drop owned by ${name}; drop role ${name}`));
-  await admin.unsafe(`
+  const { name, url: DATABASE_URL } = await withRole(t, url, 'connection limit 9');
+  await sqlOf(t, url).unsafe(`
     grant all on schema public to ${name};
     grant all on schema ${SCHEMA} to ${name};
     grant all on all tables in schema public, ${SCHEMA} to ${name};
@@ -105,14 +96,12 @@ t.test('a role without tables, too few connections, an extension that is not fou
     create schema aside;
     alter extension pg_trgm set schema aside;
   `);
-  const limited = new URL(url);
-  [limited.username, limited.password] = [name, 'x'];
   const expected = [
     /tables belong to another role.*: .*events_\d.*items/,
     /pg_trgm is in the schema aside, which is not in the search_path/,
     new RegExp(`the role ${name} may have 9 connections \\(\\d+ now\\), and the service may open 14`),
   ];
-  const { checks } = await doctor(t, { DATABASE_URL: String(limited) });
+  const { checks } = await doctor(t, { DATABASE_URL });
   const faults = faultsOf(checks).filter((line) => line.startsWith('permissions problem'));
   t.equal(faults.length, expected.length);
   for (const [at, each] of expected.entries()) t.match(faults[at], each);

@@ -93,6 +93,7 @@ async function isRefused(t: Test, dataDir: string, message: RegExp, settings = S
     (error: Error) => error,
   );
   t.ok(error instanceof EmbeddedError, 'an EmbeddedError');
+  t.equal((error as EmbeddedError).exitCode, 69);
   t.match(error?.message, message);
   t.notMatch(error?.message, /\n/, 'one line');
 }
@@ -352,8 +353,8 @@ t.test('a folder that cannot be written is refused', async (t) => {
   const folder = await dataFolder(t);
   const file = join(folder, 'file');
   await writeFile(file, '');
-  await isRefused(t, file, /^DATA_DIR .*file cannot be written: /);
-  await isRefused(t, join(file, 'data'), /^DATA_DIR .*cannot be written: .*ENOTDIR/);
+  for (const dataDir of [file, join(file, 'data'), '/dev/null/data', '/proc/plinth'])
+    await isRefused(t, dataDir, /^DATA_DIR \S+ cannot be written: .+; set DATA_DIR to a folder /);
 });
 
 t.test('a folder that holds something else is refused and left alone', async (t) => {

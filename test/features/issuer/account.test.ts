@@ -161,14 +161,3 @@ t.test('a new password ends sessions and the access of applications, however it 
   await ends(another, second);
   t.match((await visitor.open('/account')).text, /to your account/);
 });
-
-t.test('an application signs its user out', async (t) => {
-  const { server, config } = await application(t);
-  const flow = await begin(server, config);
-  await consent(flow, server.user);
-  let page = await flow.visitor.open('/sign-out');
-  t.match(page.text, /Do you want to sign out/);
-  page = await flow.visitor.submit(page, { logout: 'yes' });
-  t.match(page.text, /Signed out/);
-  t.match((await flow.visitor.open('/account')).text, /to your account/);
-});

@@ -1,5 +1,6 @@
 import { createHash, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 import { isoCBOR } from '@simplewebauthn/server/helpers';
+import { Secret, TOTP } from 'otpauth';
 import type { Page, Visitor } from './visitor.js';
 
 /** User present and verified (WebAuthn section 6.1). */
@@ -111,3 +112,10 @@ export const tokenOf = ({ text }: Page): string => /name="token" value="([^"]*)"
 
 export const submitPasskey = (visitor: Visitor, page: Page, response: string): Promise<Page> =>
   visitor.submit(page, { token: tokenOf(page), action: 'passkey', response });
+
+/** The code of an authenticator app at a time that is so many steps of 30 seconds from now. */
+export const totpOf = (secret: string, steps = 0): string =>
+  new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: Date.now() + steps * 30_000 });
+
+/** The secret that a page shows for an authenticator app. */
+export const secretIn = ({ text }: Page): string => /name="secret" value="([A-Z2-7]{32})"/.exec(text)![1]!;

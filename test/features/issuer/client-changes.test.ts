@@ -53,6 +53,7 @@ t.test('after a sign-out users return to a registered address', async (t) => {
   t.equal(stay.url, `${RETURN}?state=x+y`, 'a user who stays signed in returns, too');
   const again = await flow.visitor.submit(await flow.visitor.open(String(end)), { logout: 'yes' });
   t.equal(again.url, `${RETURN}?state=x+y`);
+  t.match((await flow.visitor.open('/account')).text, /to your account/);
   await t.rejects(client.refreshTokenGrant(config, tokens.refresh_token!), INVALID_GRANT, 'it has ended');
   const query = new URLSearchParams({ post_logout_redirect_uri: RETURN, client_id: id });
   // The page submits itself when no user is signed in.

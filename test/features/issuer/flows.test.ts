@@ -9,9 +9,7 @@ import {
   application,
   authorizationServer,
   begin,
-  connectDevice,
   consent,
-  DEVICE,
   INVALID_GRANT,
   MACHINE,
   refusal,
@@ -59,14 +57,6 @@ t.test('client credentials, introspection and revocation; opaque tokens too', as
     t.match(await client.tokenIntrospection(config, token), { active: false });
     await server.ends(token);
   }
-});
-
-t.test('a device', async (t) => {
-  const { server, config } = await application(t, DEVICE);
-  const { page, tokens } = await connectDevice(server, config);
-  t.match(page.text, /is connected/);
-  const { json } = await server.service.send('GET', '/whoami', { headers: byToken(tokens.access_token) });
-  t.equal(json.subject, server.user.id);
 });
 
 t.test('pushed requests (RFC 9126) and tokens that are bound to a key (RFC 9449)', async (t) => {

@@ -1,16 +1,15 @@
 import { decodeJwt } from 'jose';
 import * as client from 'openid-client';
-import { Secret, TOTP } from 'otpauth';
 import { setUserScopes } from '../../../src/auth/user-scopes.js';
 import { noBrowser, openPage } from '../../support/chromium.js';
 import { plinth } from '../../support/command.js';
 import { byPassword, PASSWORD } from '../../support/credentials.js';
-import { checkPage } from '../../support/page-checks.js';
+import { checkCopy } from '../../support/page-checks.js';
 import { mockLimits } from '../../support/pause.js';
 import { testService } from '../../support/service.js';
 import t from '../../support/test.js';
 import { until } from '../../support/until.js';
-import { Authenticator, optionsOf, submitPasskey } from './authenticator.js';
+import { Authenticator, optionsOf, secretIn, submitPasskey, totpOf } from './authenticator.js';
 import {
   authorizationServer,
   begin,
@@ -22,7 +21,6 @@ import {
   signIn,
   type User,
 } from './authorization-server.js';
-import type { Page } from './visitor.js';
 
 const SETTINGS = {
   host: 'localhost',
@@ -36,14 +34,6 @@ const server = await authorizationServer(t, SETTINGS);
 const { db } = server.service;
 const { config } = await server.register({ scopes: ['self', 'admin'] });
 
-const STEP_MS = 30_000;
-
-/** The code of an app at a time that is so many steps from now. */
-const codeOf = (secret: string, steps = 0) =>
-  new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: Date.now() + steps * STEP_MS });
-
-const secretIn = ({ text }: Page) => /name="secret" value="([A-Z2-7]{32})"/.exec(text)![1]!;
-
 /** As if no code had been used. */
 const forgetUse = ({ id }: User) =>
   db.run('update plinth_totp set last_step = 0 where user_id = $1::uuid returning 1', [id]);
@@ -53,7 +43,7 @@ async function enrol(user: User, on = server) {
   const { visitor, page } = await on.enter(user);
   const offer = await visitor.submit(page, { action: 'begin-totp' });
   const secret = secretIn(offer);
-  const done = await visitor.submit(offer, { action: 'confirm-totp', code: codeOf(secret) });
+  const done = await visitor.submit(offer, { action: 'confirm-totp', code: totpOf(secret) });
   const codes = [...done.text.matchAll(/<code>([0-9a-f-]{35})<\/code>/g)].map(([, code]) => code!);
   return { visitor, secret, codes };
 }
@@ -78,16 +68,16 @@ t.test('a user sets up an authenticator app: the secret and recovery codes are s
   t.match(uri, `otpauth://totp/localhost:enrols%40example.org?issuer=localhost&secret=${secret}`);
   t.match(offer.text, /<svg [^>]*aria-label="QR code/);
   t.match(offer.headers.get('cache-control'), 'no-store');
-  const wrong = await visitor.submit(offer, { action: 'confirm-totp', code: codeOf(secret, 5) });
+  const wrong = await visitor.submit(offer, { action: 'confirm-totp', code: totpOf(secret, 5) });
   t.match(wrong, { status: 422, text: /The code is not valid/ });
   t.equal(secretIn(wrong), secret, 'the secret that the app has already');
   const wrongCode = { action: 'confirm-totp', code: '000000' };
   for (const other of ['', 'A', `${secret.slice(1)}1`, secret.toLowerCase()])
     t.match(await visitor.submit(offer, { ...wrongCode, secret: other }), { status: 422 });
-  const done = await visitor.submit(wrong, { action: 'confirm-totp', code: codeOf(secret) });
+  const done = await visitor.submit(wrong, { action: 'confirm-totp', code: totpOf(secret) });
   t.equal(done.status, 200);
   t.equal(done.text.match(/<code>[0-9a-f]{5}(-[0-9a-f]{5}){5}<\/code>/g)?.length, 10);
-  const again = await visitor.submit(wrong, { action: 'confirm-totp', code: codeOf(secret, 1) });
+  const again = await visitor.submit(wrong, { action: 'confirm-totp', code: totpOf(secret, 1) });
   t.match(again, { status: 422, text: /The code is not valid/ }, 'one app');
   const account = await visitor.open('/account');
   t.match(account.text, /with 10 recovery codes/);
@@ -105,10 +95,10 @@ t.test('a second step takes each code and each recovery code once', async (t) =>
   const { user, secret, codes } = await withApp('steps@example.org');
   const rows: readonly [name: string, code: () => string, status: number][] = [
     ['no code', () => '', 422],
-    ['a code of three steps later', () => codeOf(secret, 3), 422],
-    ['a code of three steps ago', () => codeOf(secret, -3), 422],
-    ['the code of the next step', () => codeOf(secret, 1), 200],
-    ['the code of this step after the next one', () => codeOf(secret), 422],
+    ['a code of three steps later', () => totpOf(secret, 3), 422],
+    ['a code of three steps ago', () => totpOf(secret, -3), 422],
+    ['the code of the next step', () => totpOf(secret, 1), 200],
+    ['the code of this step after the next one', () => totpOf(secret), 422],
     ['a recovery code', () => codes[0]!, 200],
     ['the recovery code again', () => codes[0]!, 422],
     ['a recovery code as people type it', () => ` ${codes[1]!.toUpperCase().replaceAll('-', ' ')}`, 200],
@@ -123,7 +113,7 @@ t.test('a second step takes each code and each recovery code once', async (t) =>
   }
   await forgetUse(user);
   const halves = await Promise.all([server.enter(user), server.enter(user)]);
-  const same = codeOf(secret);
+  const same = totpOf(secret);
   const used = halves.map(({ visitor, page }) => visitor.submit(page, { action: 'code', code: same }));
   const both = await Promise.all(used);
   t.same(both.map(({ status }) => status).sort(), [200, 422], 'one code in two browsers');
@@ -169,11 +159,11 @@ t.test('REQUIRE_SECOND_FACTOR=admin: tokens, the pages and Basic', async (t) => 
   const both = await server.service.send('GET', '/whoami', { headers: basic });
   t.match(both, { status: 401, text: /authenticator app/ }, 'Basic of a user with an app');
   await forgetUse(plain);
-  const claims = await claimsOf(plain, 'openid admin', [{ action: 'code', code: codeOf(secret) }]);
+  const claims = await claimsOf(plain, 'openid admin', [{ action: 'code', code: totpOf(secret) }]);
   t.match(claims, { amr: ['pwd', 'otp', 'mfa'], acr: '2', scope: 'openid admin' });
   await forgetUse(plain);
   const admin = await server.enter(plain, '/account?return=/keys');
-  const shown = await admin.visitor.submit(admin.page, { action: 'code', code: codeOf(secret) });
+  const shown = await admin.visitor.submit(admin.page, { action: 'code', code: totpOf(secret) });
   t.match(shown, { status: 200, url: `${server.issuer}/keys` });
 });
 
@@ -229,7 +219,7 @@ t.test('a device has the scope after the second step in the browser', async (t) 
   const { config } = await server.register({ ...DEVICE, scopes: ['admin'] });
   const { tokens } = await connectDevice({ ...server, user }, config, 'openid admin', ({ text }) => {
     t.match(text, /<h1>Second step/);
-    return [{ action: 'code', code: codeOf(secret) }];
+    return [{ action: 'code', code: totpOf(secret) }];
   });
   t.match(decodeJwt(tokens.access_token), { amr: ['pwd', 'otp', 'mfa'], acr: '2', scope: 'openid admin' });
 });
@@ -240,7 +230,7 @@ t.test('the passkey of another user is no second factor', async (t) => {
   const theirs = await addPasskey(other);
   const mine = new Authenticator(server.issuer);
   const app = await server.enter(user);
-  const account = await app.visitor.submit(app.page, { action: 'code', code: codeOf(secret) });
+  const account = await app.visitor.submit(app.page, { action: 'code', code: totpOf(secret) });
   t.match((await mine.add(app.visitor, account)).text, /Added \d{4}/);
   for (const [authenticator, owner, status] of [
     [theirs, other, 422],
@@ -261,7 +251,7 @@ t.test('a reset of the password removes no second factor', async (t) => {
   const set = await plinth(t, ['users', 'set-password', user.email], env, { input: `${PASSWORD}\n` });
   t.equal(set.code, 0);
   const byCode = await server.enter(user);
-  const passed = await byCode.visitor.submit(byCode.page, { action: 'code', code: codeOf(secret) });
+  const passed = await byCode.visitor.submit(byCode.page, { action: 'code', code: totpOf(secret) });
   t.match(passed.text, /Signed in as/);
   const { visitor, page } = await server.enter(user);
   const done = await authenticator.signIn(visitor, page, 1, user.id);
@@ -298,7 +288,7 @@ t.test('a factor is removed after a recent sign-in, or by an operator', async (t
 t.test('the end of the only factor ends the access that it gave', async (t) => {
   const { user, secret } = await withApp('ends@example.org', ['admin']);
   const flow = await begin(server, config, { scope: 'openid admin offline_access' });
-  const step = await flow.visitor.submit(await flow.enter(user), { action: 'code', code: codeOf(secret) });
+  const step = await flow.visitor.submit(await flow.enter(user), { action: 'code', code: totpOf(secret) });
   const tokens = await flow.redeem((await flow.visitor.submit(step, { action: 'allow' })).url);
   t.match(decodeJwt(tokens.access_token).scope, /admin/);
   await flow.visitor.submit(await flow.visitor.open('/account'), { action: 'remove-totp' });
@@ -318,7 +308,7 @@ t.test('guesses of codes are limited by user and address, with Retry-After', asy
   const { visitor, page } = await limited.enter();
   for (const code of ['000000', '', '00000-00000-00000-00000'])
     t.equal((await visitor.submit(page, { action: 'code', code })).status, 422, code);
-  const refused = await visitor.submit(page, { action: 'code', code: codeOf(secret, 1) });
+  const refused = await visitor.submit(page, { action: 'code', code: totpOf(secret, 1) });
   t.equal(refused.status, 429);
   t.ok(Number(refused.headers.get('retry-after')) >= 1);
 });
@@ -345,13 +335,7 @@ t.test('without script, at two widths, by keyboard', { skip: noBrowser }, async 
   const user = await server.addUser('browser@example.org');
   const views = [{ width: 1280 }, { width: 390 }];
   const page = await openPage(t, server.issuer, { width: 390, javaScriptEnabled: false });
-  const check = async (name: string) => {
-    // axe needs scripts: the page is the same with them.
-    const html = await page.content();
-    const copy = await openPage(t, server.issuer);
-    await copy.setContent(html);
-    await checkPage(t, copy, name, views);
-  };
+  const check = (name: string) => checkCopy(t, server.issuer, page, name, views);
   const signIn = async () => {
     await page.goto('/account');
     await page.getByLabel('Email').fill(user.email);
@@ -364,7 +348,7 @@ t.test('without script, at two widths, by keyboard', { skip: noBrowser }, async 
   await page.getByRole('heading', { name: 'Authenticator app' }).waitFor();
   await check('enrolment');
   const secret = (await page.locator('input[name=secret]').getAttribute('value'))!;
-  await page.getByLabel('Code that the app shows').fill(codeOf(secret));
+  await page.getByLabel('Code that the app shows').fill(totpOf(secret));
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'Recovery codes' }).waitFor();
   await check('recovery codes');
@@ -378,7 +362,7 @@ t.test('without script, at two widths, by keyboard', { skip: noBrowser }, async 
   await page.getByRole('alert').waitFor();
   await check('second step');
   await forgetUse(user);
-  await page.getByLabel('Code from your authenticator app').fill(codeOf(secret));
+  await page.getByLabel('Code from your authenticator app').fill(totpOf(secret));
   await page.keyboard.press('Enter');
   await page.getByText('Signed in as').waitFor();
 });

@@ -1,10 +1,10 @@
 import * as client from 'openid-client';
-import { Secret, TOTP } from 'otpauth';
+import { Secret } from 'otpauth';
 import { plinth } from '../../support/command.js';
 import { byKey, byPassword, byToken, makeKey, PASSWORD } from '../../support/credentials.js';
 import t from '../../support/test.js';
 import { until } from '../../support/until.js';
-import { Authenticator } from './authenticator.js';
+import { Authenticator, totpOf } from './authenticator.js';
 import { authorizationServer, begin, consent, INVALID_GRANT, type User } from './authorization-server.js';
 
 const server = await authorizationServer(t, {
@@ -15,9 +15,6 @@ const server = await authorizationServer(t, {
 const { service } = server;
 const { config } = await server.register();
 
-const codeOf = (secret: string, steps = 0) =>
-  new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: Date.now() + steps * 30_000 });
-
 /** The requests of an application with a token of a user, who has entered the code of an app if there is a secret. */
 const appOf = async (user: User, secret?: string) =>
   waysBy({ authorization: `Bearer ${(await tokensOf(user, secret)).access_token}` });
@@ -25,7 +22,7 @@ const appOf = async (user: User, secret?: string) =>
 async function tokensOf(user: User, secret?: string) {
   const flow = await begin(server, config);
   let page = await flow.enter(user);
-  if (secret !== undefined) page = await flow.visitor.submit(page, { action: 'code', code: codeOf(secret) });
+  if (secret !== undefined) page = await flow.visitor.submit(page, { action: 'code', code: totpOf(secret) });
   return flow.redeem((await flow.visitor.submit(page, { action: 'allow' })).url);
 }
 
@@ -52,7 +49,7 @@ t.test('an application adds and removes an authenticator app, with the password 
   t.match(begun.headers['cache-control'], 'no-store');
   const refused = await own.change({ action: 'confirm-totp', secret, code: '000000', ...confirmed });
   t.match([refused.status, refused.json.error.details], [400, [{ path: '/code', keyword: 'sign-in' }]]);
-  const done = await own.change({ action: 'confirm-totp', secret, code: codeOf(secret), ...confirmed });
+  const done = await own.change({ action: 'confirm-totp', secret, code: totpOf(secret), ...confirmed });
   t.equal(done.status, 200);
   t.equal(done.json.shown.recovery_codes.length, 10);
   t.match(done.json.app, { recovery_codes: 10, added_at: /^\d{4}-.*Z$/ });
@@ -70,7 +67,7 @@ t.test('the access of applications without a second factor ends when one is adde
   const { visitor } = await server.enter(user);
   const { refresh_token: refresh } = await client.refreshTokenGrant(config, tokens.refresh_token!);
   const { secret } = (await own.change({ action: 'begin-totp', current_password: PASSWORD })).json.shown.app;
-  const added = { action: 'confirm-totp', secret, code: codeOf(secret), current_password: PASSWORD };
+  const added = { action: 'confirm-totp', secret, code: totpOf(secret), current_password: PASSWORD };
   t.equal((await own.change(added)).status, 200);
   await t.rejects(client.refreshTokenGrant(config, refresh!), INVALID_GRANT);
   const ways = async () => (await own.change({ action: 'remove-totp' })).status;
@@ -183,7 +180,7 @@ t.test('an administrator removes a second factor, and adds none', async (t) => {
   const confirmed = { current_password: PASSWORD };
   const own = await appOf(user);
   const { secret } = (await own.change({ action: 'begin-totp', ...confirmed })).json.shown.app;
-  await own.change({ action: 'confirm-totp', secret, code: codeOf(secret), ...confirmed });
+  await own.change({ action: 'confirm-totp', secret, code: totpOf(secret), ...confirmed });
   t.match((await patch({ second_factor: true })).json, { second_factor: true });
   t.match((await patch({ disabled: true })).json, { second_factor: true }, 'another change leaves it');
   t.match((await patch({ disabled: false, second_factor: false })).json, { second_factor: false });
@@ -207,7 +204,7 @@ t.test('acr_values require a second factor, and unknown ones are refused', async
   const account = await flow.visitor.open('/account');
   const offer = await flow.visitor.submit(account, { action: 'begin-totp' });
   const secret = /name="secret" value="([A-Z2-7]{32})"/.exec(offer.text)![1]!;
-  await flow.visitor.submit(offer, { action: 'confirm-totp', code: codeOf(secret) });
+  await flow.visitor.submit(offer, { action: 'confirm-totp', code: totpOf(secret) });
   const again = await flow.visitor.submit(await flow.open(), { action: 'allow' });
   const tokens = await flow.redeem(again.url);
   t.equal(tokens.claims()!.acr, '2');

@@ -14,7 +14,7 @@ const bearer = (token: string) => ({ headers: byToken(token) });
 const sorted = (scope: string | undefined) => scope?.split(' ').sort().join(' ');
 
 for (const tokenFormat of ['jwt', 'opaque'] as const)
-  t.test(`a withdrawn scope leaves tokens, refreshes and streams: ${tokenFormat}`, async (t) => {
+  t.test(`a withdrawn scope leaves tokens, refreshes, streams and tickets: ${tokenFormat}`, async (t) => {
     const server = await authorizationServer(t);
     const { service, issuer, user } = server;
     const second = await secondProcess(t, server);
@@ -28,18 +28,26 @@ for (const tokenFormat of ['jwt', 'opaque'] as const)
     t.same([await write(), await write(second)], [201, 201]);
     const stream = await follow(t, `${issuer}/events?types=items.*`, bearer(token).headers);
     t.equal(stream.status, 200);
+    const make = async (): Promise<string> =>
+      (await service.send('POST', '/events/tickets', bearer(token))).json._links.events.href;
+    const [used, late] = [await make(), await make()];
+    const byTicket = await follow(t, `${second.url}${used}&types=items.*&after=now`);
+    t.equal(byTicket.status, 200);
 
     const env = { DATABASE_URL: service.databaseUrl };
     const set = await plinth(t, ['users', 'set-scopes', user.email, '--scopes', 'events:read'], env);
     t.equal(set.code, 0, set.err);
     const both = async () => `${await write()},${await write(second)}`;
     await until('both processes refuse the scope', both, '403,403');
-    await until('the stream ends', () => stream.isOver());
+    await until('both streams end', () => stream.isOver() && byTicket.isOver());
     const { json } = await service.send('GET', '/whoami', bearer(token));
     t.same([...json.scopes].sort(), ['events:read', 'openid', 'self'], 'the others stay');
     const left = sorted('openid self events:read');
     t.equal(sorted((await client.tokenIntrospection(config, token)).scope), left);
 
+    const accept = { accept: 'text/event-stream' };
+    const unused = await second.send('GET', `${late}&types=items.*`, { headers: accept });
+    t.equal(unused.status, 403, 'an unused ticket');
     const fresh = await signIn(server, config, { scope: SCOPE });
     t.notMatch(fresh.scope, /items/, 'a new consent');
     const renewed = await client.refreshTokenGrant(config, tokens.refresh_token!, { scope: SCOPE });

@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import http from 'node:http';
 import { text } from 'node:stream/consumers';
-import { declare } from '../../support/collections.js';
 import { makeKey, makeUser } from '../../support/credentials.js';
 import { noteError } from '../../support/provoked-errors.js';
 import { freshService, type ServiceResponse, type TestService, testService } from '../../support/service.js';
@@ -48,33 +47,38 @@ t.test('a job creates records after the response', async (t) => {
   t.equal((await service.send('GET', '/jobs/x')).status, 404);
 });
 
-t.test('a job of another version fails with the reason, and those after it are done', async (t) => {
-  const service = await freshService(t, {}, { jobPollMs: 50 });
-  const permitted = { subject: 'x', scopes: ['admin'], scheme: 'none', permission: 'all', version: '1' };
-  const own = { collection: 'items', query: '', ...permitted };
-  const stored = [
-    { kind: 'export', type: NDJSON, method: 'GET', body: null, ...own },
-    { kind: 'change', type: '', method: 'DELETE', headers: {}, prefix: '', ...own },
-    { kind: 'of a later version', collection: 'items' },
-  ];
-  const insert = `insert into plinth_jobs (id, caller, task, state, progress) values (gen_random_uuid(), 'x', $1, 'queued', $2) returning id`;
-  const progress = JSON.stringify({ stored: 1, refused: 0, omitted: 0, faults: [], after: 'x' });
-  const ids: string[] = [];
-  for (const task of stored) {
-    const after = task.kind === 'change' ? progress : null;
-    const [row] = await service.db.run(insert, [JSON.stringify(task), after]);
-    ids.push(String(row!.id));
-  }
-  const { location } = (await submit(service, lines(3))).headers;
-  t.equal((await ended(service, location!)).json.state, 'done');
-  for (const [at, { kind }] of stored.entries())
-    t.match((await ended(service, `/jobs/${ids[at]}`)).json, {
-      ...{ kind, state: 'failed', collection: 'items' },
-      error: { status: 410, code: 'UNKNOWN_JOB', message: new RegExp(kind), details: { kind } },
-    });
-  t.match((await service.send('GET', '/jobs')).json.data.length, 4);
-  t.equal((await service.send('GET', '/items')).json.meta.total, 3);
-});
+t.test(
+  'a job of another version, or of no collection, fails with the reason, and others are done',
+  async (t) => {
+    const service = await freshService(t, {}, { jobPollMs: 50 });
+    const permitted = { subject: 'x', scopes: ['admin'], scheme: 'none', permission: 'all', version: '1' };
+    const own = { collection: 'items', query: '', ...permitted };
+    const stored = [
+      { kind: 'export', type: NDJSON, method: 'GET', body: null, ...own },
+      { kind: 'change', type: '', method: 'DELETE', headers: {}, prefix: '', ...own },
+      { kind: 'of a later version', collection: 'items' },
+      { kind: 'creation', type: NDJSON, isLenient: true, ...permitted, collection: 'lost' },
+    ];
+    const insert = `insert into plinth_jobs (id, caller, task, state, progress) values (gen_random_uuid(), 'x', $1, 'queued', $2) returning id`;
+    const progress = JSON.stringify({ stored: 1, refused: 0, omitted: 0, faults: [], after: 'x' });
+    const ids: string[] = [];
+    for (const task of stored) {
+      const after = task.kind === 'change' ? progress : null;
+      const [row] = await service.db.run(insert, [JSON.stringify(task), after]);
+      ids.push(String(row!.id));
+    }
+    const { location } = (await submit(service, lines(3))).headers;
+    t.equal((await ended(service, location!)).json.state, 'done');
+    for (const [at, { kind, collection }] of stored.entries()) {
+      const unknown = { status: 410, code: 'UNKNOWN_JOB', message: new RegExp(kind), details: { kind } };
+      const error = collection === 'lost' ? { status: 404 } : unknown;
+      const { json } = await ended(service, `/jobs/${ids[at]}`);
+      t.match(json, { kind, state: 'failed', collection, error }, kind);
+    }
+    t.match((await service.send('GET', '/jobs')).json.data.length, 5);
+    t.equal((await service.send('GET', '/items')).json.meta.total, 3);
+  },
+);
 
 t.test('a job reports what it has refused', async (t) => {
   const service = await testService(t);
@@ -203,16 +207,4 @@ t.test('a cancelled job stops, and stores no more', async (t) => {
   const { total } = (await service.send('GET', '/items')).json.meta;
   t.equal(total, json.progress.stored + 1, 'what the job says and the next one');
   t.ok(total < 20_000, `${total} records`);
-});
-
-t.test('a job whose collection is gone has failed', async (t) => {
-  const COLLECTIONS = declare(t, { 'cups.json': { type: 'object', properties: {} } });
-  const service = await freshService(t, { COLLECTIONS, MIGRATE: 'auto' }, { jobPollMs: 50 });
-  const creation = { kind: 'creation', collection: 'lost', type: NDJSON, isLenient: true };
-  const task = { ...creation, subject: 's', scopes: [], permission: 'all' };
-  const insert = `insert into plinth_jobs (id, caller, task, state)
-    values ('01900000-0000-7000-8000-000000000001', 's', $1, 'queued')`;
-  await service.db.run(insert, [JSON.stringify(task)]);
-  const { json } = await ended(service, '/jobs/01900000-0000-7000-8000-000000000001');
-  t.match(json, { state: 'failed', error: { status: 404 } });
 });

@@ -1,10 +1,10 @@
 import { discoverOAuthServerInfo } from '@modelcontextprotocol/sdk/client/auth.js';
 import { valuesOf } from '../../support/callers.js';
 import { declare } from '../../support/collections.js';
-import { byKey, byToken, makeKey } from '../../support/credentials.js';
+import { byKey, makeKey } from '../../support/credentials.js';
 import { type SendOptions, testService } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
-import { application, authorizationServer, signIn } from '../issuer/authorization-server.js';
+import { authorizationServer } from '../issuer/authorization-server.js';
 import { connect } from './session.js';
 
 t.jobs = 2;
@@ -33,11 +33,6 @@ async function withKeys(t: Test, env: Record<string, string> = {}) {
 const named = async (client: Awaited<ReturnType<typeof connect>>['client']) =>
   (await client.listTools()).tools.map(({ name }) => name).sort();
 
-t.test('without the setting there is no such path', async (t) => {
-  const { send } = await testService(t);
-  t.equal((await send('POST', '/mcp', INITIALIZE)).status, 404);
-});
-
 t.test('a client without a credential learns where to get one', async (t) => {
   const { issuer, service } = await authorizationServer(t, { MCP: 'on' });
   const response = await service.send('POST', '/mcp', INITIALIZE);
@@ -53,14 +48,6 @@ t.test('a client without a credential learns where to get one', async (t) => {
     resourceMetadata: { resource: issuer },
     authorizationServerMetadata: { issuer, code_challenge_methods_supported: ['S256'] },
   });
-});
-
-t.test('an access token of a user connects', async (t) => {
-  const { server, config } = await application(t, {}, { MCP: 'on' });
-  const tokens = await signIn(server, config);
-  const { client, call } = await connect(t, server.service.url, byToken(tokens.access_token));
-  t.ok((await named(client)).includes('users_get'));
-  t.match((await call('users_get', { id: server.user.id })).value, { record: { name: 'Ann' } });
 });
 
 t.test('tools are listed and run as far as the scopes permit', async (t) => {

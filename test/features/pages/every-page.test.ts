@@ -63,16 +63,4 @@ t.test('every kind of page fits each width and theme', { skip: noBrowser }, asyn
     await own.evaluate(OPEN_ALL);
     await checkPage(t, own, `${path} of a member`, VIEWS_OF_MEMBERS);
   }
-  // Style and script are files that a browser loads once.
-  const bytes = async (path: string) => (await (await page.goto(path))!.body()).length;
-  const list = await bytes('/issues');
-  const assets = await page.evaluate<string[]>(
-    `[document.querySelector('link[rel=stylesheet]').href, document.querySelector('script').src]`,
-  );
-  const sizes = await Promise.all(
-    assets.map(async (url) => (await (await fetch(url)).arrayBuffer()).byteLength),
-  );
-  const total = sizes.reduce((sum, size) => sum + size, list);
-  t.comment(`${list} + ${sizes.join(' + ')} bytes`);
-  t.ok(total <= 30_720, `a list of 20 records, its style and its script have ${total} bytes`);
 });

@@ -72,31 +72,6 @@ t.test('dummyjson-products.json loads whole as items and reads back equal', asyn
   }
 });
 
-t.test('a refused record is reported with its position and reason, and stops nothing else', async (t) => {
-  const service = await testService(t);
-  const there = { email: 'there@example.org', name: 'There' };
-  const { json } = await service.send('POST', '/users', { body: there });
-  const file = fileOf(
-    t,
-    `{"users": [{"id": "a", "email": "a@example.org", "name": "A"}, {"email": "b", "name": "B", "age": 200}, 7,
-      {"email": "there@example.org", "name": "Taken"}, {"email": "z@example.org", "name": "Z", "x": ["\\u0000"]},
-      {"email": "n@example.org", "name": "N", "n": {"deep": 12345678901234567890}}],
-     "posts": [{"userId": "a"}, {"userId": "b"}, {"userId": "${json.id}"}]}`,
-  );
-  const { code, out, err } = await importFile(t, [file], { DATABASE_URL: service.databaseUrl });
-  t.equal(code, 1);
-  t.equal(out, 'users: 1 stored, 5 refused\nposts: 2 stored, 1 refused\n');
-  t.same(err.trim().split('\n').sort(), [
-    'posts[1]/userId: USER_NOT_FOUND: No such user exists. (value "b")',
-    'users[1]/age: must be at most 150 (value 200)',
-    'users[1]/email: must be an email address (value "b")',
-    'users[2]: must be an object',
-    'users[3]/email: EMAIL_TAKEN: Another record has this email. (value "there@example.org")',
-    'users[4]/x/0: must not contain U+0000',
-    'users[5]: a number that does not fit a double: 12345678901234567890',
-  ]);
-});
-
 t.test('users come with hashes, which a sign-in replaces', { skip: notInDefault }, async (t) => {
   useRealHashCost(t);
   const service = await testService(t, { AUTH: 'basic', INSECURE: 'basic', AUTH_FAILURES: '0' });
@@ -186,12 +161,6 @@ t.test('what cannot be loaded at all is one clear line, and loads nothing', asyn
     t.match({ code, out, err: err.split('\n')[0] }, { code: 64, out: '', err: line });
     t.equal(err.includes('usage:'), usage, 'the usage for wrong usage only');
   }
-  for (const [DATABASE_URL, code, err] of [
-    ['nonsense', 78, /DATABASE_URL must be/],
-    ['postgres://a@127.0.0.1:1/b', 69, /cannot be reached/],
-  ] as const)
-    t.match(await importFile(t, [valid], { DATABASE_URL }), { code, err });
-  t.match(await importFile(t, ['--help']), { code: 0, out: /^usage:/ });
 });
 
 t.test('a signal ends it with the embedded database', async (t) => {

@@ -44,9 +44,9 @@ t.test('what HTTP would refuse is refused, and stops nothing else', async (t) =>
   const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`;
   const text = `[{"name": "first"}, {"name": "deep", "x": ${deep}}, {"name": "far", "n": [1e400]},
     {"name": "half \\ud800"}, {"name": "big", "x": "${'x'.repeat(2000)}"}, null, {"name": "", "price": "1"},
-    {"name": "last", "__proto__": {"a": 1}, "constructor": 2, "id": 5, "_version": 9, "created_at": "then"}]`;
+    {"name": "n", "x": ["\\u0000"]}, {"name": "last", "__proto__": {"a": 1}, "constructor": 2, "id": 5, "_version": 9, "created_at": "then"}]`;
   const { imported, refusals } = await load(all, `{"items": ${text}}`, { bodyLimit: 1000 });
-  t.match(imported, [{ collection: 'items', stored: 2, refused: 6 }]);
+  t.match(imported, [{ collection: 'items', stored: 2, refused: 7 }]);
   t.same(refusals, [
     'items[1]: must not be nested deeper than 32 levels',
     'items[2]: a number that does not fit a double: 1e400',
@@ -55,6 +55,7 @@ t.test('what HTTP would refuse is refused, and stops nothing else', async (t) =>
     'items[5]: must be an object',
     'items[6]/name: must not be empty (value "")',
     'items[6]/price: must be of type number (value "1")',
+    'items[7]/x/0: must not contain U+0000',
   ]);
   const { text: response } = await service.send('GET', '/items?order=asc');
   t.match(response, /"__proto__":\{"a":1\},"constructor":2,/);
