@@ -93,8 +93,9 @@ const FORMATS: Readonly<Record<string, string>> = {
   'password-hash': 'a hash of scrypt or bcrypt',
 };
 
-/** A text of a format in words; undefined: no words are known. */
-export const descriptionOf = (format: string): string | undefined => FORMATS[format];
+/** The message about a value that violates a keyword with this value: a number or a text. */
+export const messageOf = (keyword: string, rule: unknown): string =>
+  MESSAGES[keyword]!({ params: { limit: rule, pattern: rule, format: rule }, schema: rule } as never);
 
 /** Never the rejected value: it may be a secret in the wrong field. */
 export function failureOf(error: ErrorObject): Failure {

@@ -1,7 +1,9 @@
+import { type Change, newestChanges } from '../../actions/history.js';
 import type { Resource } from '../../collection/resource.js';
 import { cut, type Html, html, type Part } from '../../formats/html.js';
 import { isObject, type JsonObject } from '../../json.js';
 import { wordsOf } from './labels.js';
+import type { PageContext } from './layout.js';
 import { ID, type Names } from './names.js';
 import { collectionOf, ownersOf } from './site.js';
 import { timeHtml } from './values.js';
@@ -10,6 +12,17 @@ import { timeHtml } from './values.js';
 export async function readActors(names: Names, actors: readonly (string | null)[]): Promise<void> {
   const owners = ownersOf(names.site);
   if (owners) await names.read(owners.name, new Set(actors.filter((actor) => actor !== null)));
+}
+
+/** The newest changes of the record of a page, with the names of their actors; none: the caller may not read the events. */
+export async function changesOf(
+  { name }: Resource,
+  { site, request, names }: PageContext,
+): Promise<readonly Change[]> {
+  const { feed } = site;
+  const changes = feed ? await newestChanges(collectionOf(site, name)!, request, feed) : [];
+  await readActors(names, changes?.map(({ actor }) => actor) ?? []);
+  return changes ?? [];
 }
 
 /** Who made a change: the caller, a user by name, another user, or a program by its own text. */

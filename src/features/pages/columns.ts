@@ -80,12 +80,12 @@ export const columnsOf = perResource(({ schema, references, writeOnly }): readon
 });
 
 /** A field that no declaration describes. */
-const undeclared = (name: string): Column => ({
+export const undeclared = (name: string): Column => ({
   ...{ name, label: undeclaredLabel(name), kind: 'plain' },
   ...{ choices: [], to: undefined, isList: false },
 });
 
-export const undeclaredLabel = (name: string): string => (name.includes('_') ? fieldLabel(name) : name);
+const undeclaredLabel = (name: string): string => (name.includes('_') ? fieldLabel(name) : name);
 
 /** The values that a field may have, if its schema lists them. */
 export const fixedValues = ({ enum: values, const: only }: FieldSchema): readonly unknown[] =>

@@ -1,14 +1,12 @@
-import { newestChanges } from '../../actions/history.js';
 import { cut, type Html, html } from '../../formats/html.js';
 import type { JsonObject } from '../../json.js';
-import { actorHtml, readActors } from './change-author.js';
+import { actorHtml, changesOf } from './change-author.js';
 import { digestOf, type FormField, formFields, type Texts, textsOf } from './form-fields.js';
-import { idOf, inputOf } from './form-html.js';
+import { boxOf, inputOf } from './form-html.js';
 import type { FormModel } from './form-model.js';
 import type { PageContent } from './layout.js';
 import { pairs } from './list-table.js';
 import { deletionPage, formPage, stateOf } from './record-forms.js';
-import { collectionOf } from './site.js';
 import { digestsIn, MAX_NAMES, type Submitted } from './submitted-form.js';
 import { MAX_LONG, timeHtml } from './values.js';
 
@@ -23,7 +21,9 @@ export async function conflictPage(
 ): Promise<PageContent> {
   const { request, method, entered, names } = submitted;
   if (model.resource) await names.readFor(model.resource, [current], MAX_NAMES);
-  const author = await authorOf(model, current, submitted);
+  // Null: the caller may not know who it was, or the event is not final.
+  const changes = model.resource ? await changesOf(model.resource, submitted) : [];
+  const author = changes.find(({ version }) => version === current._version)?.actor ?? null;
   const when = typeof current.updated_at === 'string' && [', ', timeHtml(current.updated_at)];
   const notice = html`<p class="error" role="alert">${actorHtml(names, author) ?? 'Another request'} changed this ${model.singular}${author === request.principal.subject && ' in another window'} after you opened the form${when}. Nothing was ${method === 'DELETE' ? 'deleted' : 'saved'}.</p>`;
   if (method === 'DELETE') return deletionPage(model, submitted, current, notice);
@@ -38,26 +38,8 @@ export async function conflictPage(
   const inputs = html`${both.length > 0 && html`<p>Both of you changed these fields. Choose a value for each.</p>`}${choices(both)}
 ${mine.length > 0 && html`<details><summary>Only you changed ${mine.map(({ label }) => label).join(', ')}</summary><div>${choices(mine)}</div></details>`}
 ${others.length > 0 && html`<h2>Also changed by others</h2>${pairs(others.map((field) => [field.label, shownText(field, stored)]))}`}`;
-  const state = stateOf(
-    current,
-    new Map([...stored].filter(([name]) => fields.some((each) => each.name === name))),
-  );
+  const state = stateOf(current, textsOf(current, fields, names));
   return formPage(model, submitted, { fields, texts: entered.texts, state, record: current, notice, inputs });
-}
-
-/** The actor of the last change of a record; null: the caller may not know, or the event is not final. */
-async function authorOf(
-  { resource }: FormModel,
-  current: JsonObject,
-  { site, request, names }: Submitted,
-): Promise<string | null> {
-  const { feed } = site;
-  const collection = collectionOf(site, resource?.name);
-  if (!collection || !feed) return null;
-  const changes = await newestChanges(collection, request, feed);
-  const actor = changes?.find(({ version }) => version === current._version)?.actor ?? null;
-  await readActors(names, [actor]);
-  return actor;
 }
 
 const shownText = ({ name }: FormField, texts: Texts): string =>
@@ -65,11 +47,8 @@ const shownText = ({ name }: FormField, texts: Texts): string =>
 
 function choiceOf(field: FormField, stored: Texts, entered: Texts): Html {
   const name = `_use ${field.name}`;
-  const id = idOf(field, { id: 'use', texts: entered });
   return html`<fieldset><legend>${field.label}</legend><div class="sides">
-<div><label class="check"><input type="radio" id="${id}-stored" name="${name}" value="stored"> Stored now</label>
-<pre class="stored">${shownText(field, stored)}</pre></div>
-<div><label class="check"><input type="radio" id="${id}-entered" name="${name}" value="entered" checked> Entered by you</label>
-${inputOf(field, { id: 'mine', texts: entered })}</div>
+<div>${boxOf(name, 'stored', 'Stored now', false, 'radio')}<pre class="stored">${shownText(field, stored)}</pre></div>
+<div>${boxOf(name, 'entered', 'Entered by you', true, 'radio')}${inputOf(field, { id: 'mine', texts: entered })}</div>
 </div></fieldset>\n`;
 }

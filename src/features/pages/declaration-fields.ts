@@ -12,23 +12,20 @@ import { hidden, optionsOf } from './form-html.js';
 import { tableOf } from './list-table.js';
 import type { SubmittedForm } from './submitted-form.js';
 
-/** A field of a declaration as a row of a form. */
-export interface FieldRow {
-  /** The name in the file; empty: the field is new. */
-  readonly was: string;
-  /** Empty: the field is removed. */
-  readonly name: string;
-  /** A label of a type. */
-  readonly type: string;
-  /** The texts that the field may have, between commas. */
-  readonly choices: string;
-  /** The rules of FLAGS that are chosen. */
+/** A field of a declaration as a row of a form: its texts by column, and the rules that are chosen. */
+export interface FieldRow extends Readonly<Record<(typeof COLUMNS)[number], string>> {
   readonly flags: readonly string[];
 }
 
-/** The keywords of the rules with a box. */
-const FLAGS: Readonly<Record<string, string>> = {
-  required: 'required',
+/**
+ * The name in the file (empty: the field is new), the name (empty: the field is removed), the label of the type, and the texts
+ * that the field may have, between commas.
+ */
+const COLUMNS = ['was', 'name', 'type', 'choices'] as const;
+
+/** The rules with a box, with their keywords in a field. */
+const FLAGS: Readonly<Record<string, string | undefined>> = {
+  required: undefined,
   unique: 'x-unique',
   sortable: 'x-index',
   searched: 'x-search',
@@ -53,9 +50,8 @@ function typeOf({ type, format, items, 'x-references': one }: JsonObject): strin
   const many = isObject(items) ? items['x-references'] : undefined;
   if (one !== undefined || many !== undefined) return (one === undefined ? MANY : ONE) + String(one ?? many);
   const own = Object.entries({ type, format, items }).filter(([, each]) => each !== undefined);
-  return (
-    Object.keys(TYPES).find((label) => isDeepStrictEqual(TYPES[label], Object.fromEntries(own))) ?? OTHER
-  );
+  const labels = Object.keys(TYPES);
+  return labels.find((label) => isDeepStrictEqual(TYPES[label], Object.fromEntries(own))) ?? OTHER;
 }
 
 function rulesOf(label: string): DeclaredField {
@@ -69,36 +65,36 @@ function rulesOf(label: string): DeclaredField {
 export function rowsOf({ properties, required }: JsonObject): FieldRow[] {
   return Object.entries(isObject(properties) ? properties : {}).map(([name, rules]) => {
     const field = isObject(rules) ? rules : {};
-    const needed = Array.isArray(required) && required.includes(name);
-    const flags = Object.keys(FLAGS).filter((flag) => (flag === 'required' ? needed : FLAGS[flag]! in field));
+    const has = (keyword = '') =>
+      keyword === '' ? Array.isArray(required) && required.includes(name) : keyword in field;
+    const flags = Object.keys(FLAGS).filter((flag) => has(FLAGS[flag]));
     return { was: name, name, type: typeOf(field), choices: choicesIn(field), flags };
   });
 }
 
 /** The rows that a form submitted. */
 export function rowsIn({ texts }: SubmittedForm): FieldRow[] {
-  const at = (column: string, row: number) => texts.get(column)?.[row]?.trim() ?? '';
-  const rows = (texts.get('name') ?? []).map((_, row) => ({
-    ...{ was: at('was', row), name: at('name', row), type: at('type', row), choices: at('choices', row) },
-    flags: Object.keys(FLAGS).filter((flag) => texts.get(flag)?.includes(String(row))),
-  }));
+  const rows = (texts.get('name') ?? []).map((_, row) => {
+    const cells = COLUMNS.map((column) => [column, texts.get(column)?.[row]?.trim() ?? '']);
+    const flags = Object.keys(FLAGS).filter((flag) => texts.get(flag)?.includes(String(row)));
+    return { ...Object.fromEntries(cells), flags } as FieldRow;
+  });
   return rows.filter(({ was, name }) => was !== '' || name !== '');
 }
 
 /** A declaration with the fields of rows in place of its own. Keywords that no row shows stay. Throws 400. */
 export function withRows(declared: JsonObject, rows: readonly FieldRow[]): JsonObject {
-  const own = rows.filter(({ name }) => name !== '');
-  const twice = own.find(({ name }, at) => own.findIndex((each) => each.name === name) < at);
+  const own = new Map(rows.map((row) => [row.name, row]));
+  own.delete('');
+  const twice = rows.find((row) => row.name !== '' && own.get(row.name) !== row);
   if (twice) throw refusal(`/properties/${escapeToken(twice.name)}`, 'is there twice');
   const { properties: former = {}, required: before = [], ...rest } = declared as Record<string, JsonObject>;
-  const properties = Object.fromEntries(own.map((row) => [row.name, fieldOf(row, former[row.was])]));
+  const properties = Object.fromEntries([...own].map(([name, row]) => [name, fieldOf(row, former[row.was])]));
   // In the order of the file, also names of fields that are declared elsewhere.
-  const names = (before as unknown as string[]).map(
-    (name) => rows.find(({ was }) => was === name)?.name ?? name,
-  );
-  const required = [...new Set([...names, ...own.map(({ name }) => name)])].filter(
-    (name) => name !== '' && (own.find((row) => row.name === name)?.flags.includes('required') ?? true),
-  );
+  const renamed = (name: string) => rows.find(({ was }) => was === name)?.name ?? name;
+  const names = new Set([...(before as unknown as string[]).map(renamed), ...own.keys()]);
+  names.delete('');
+  const required = [...names].filter((name) => own.get(name)?.flags.includes('required') ?? true);
   return required.length === 0 ? { ...rest, properties } : { ...declared, required, properties };
 }
 
@@ -108,17 +104,13 @@ function fieldOf({ was, name, type, choices, flags }: FieldRow, declared: Json |
   const isSame = isObject(declared) && typeOf(former) === type;
   const rules: JsonObject = isSame ? { ...former } : { ...(rulesOf(type) as JsonObject), ...rest };
   if (isObject(declared) && was !== name) rules['x-was'] = was;
-  if (choices !== choicesIn(rules)) {
-    rules.enum = choices
-      .split(',')
-      .map((each) => each.trim())
-      .filter((each) => each !== '');
-    if (rules.enum.length === 0) delete rules.enum;
-  }
+  const texts = choices.split(',').map((each) => each.trim());
+  if (choices === '' && choicesIn(rules) !== '') delete rules.enum;
+  else if (choices !== choicesIn(rules)) rules.enum = texts.filter((each) => each !== '');
   for (const [flag, keyword] of Object.entries(FLAGS)) {
-    if (flag === 'required') continue;
-    if (!flags.includes(flag)) delete rules[keyword];
-    else rules[keyword] ??= true;
+    if (keyword === undefined) continue;
+    if (flags.includes(flag)) rules[keyword] ??= true;
+    else delete rules[keyword];
   }
   return rules;
 }
@@ -136,24 +128,21 @@ export function fieldTable(rows: readonly FieldRow[], collections: readonly stri
   const body = [...rows, ...Array.from({ length: NEW_ROWS }, () => empty)].map((row, at) => {
     const { was, name, type, choices, flags } = row;
     const of = name === '' ? `field ${at + 1}` : name;
-    const types = new Set([...Object.keys(TYPES), ...references, type]);
-    const boxes = Object.keys(FLAGS).map(
-      (flag) =>
-        html`<label class="flag"><input type="checkbox" name="${flag}" value="${at}"${flags.includes(flag) && html` checked`}> ${flag}</label> `,
-    );
+    const types = [...new Set([...Object.keys(TYPES), ...references, type])];
     return [
       html`${hidden('was', was)}<input name="name" aria-label="Name of ${of}" placeholder="Name" value="${name}">`,
       html`<select name="type" aria-label="Type of ${of}">${optionsOf(
-        [...types].map((each) => [each, each] as const),
+        types.map((each) => [each, each]),
         type,
       )}</select>`,
       html`<input name="choices" aria-label="Choices of ${of}" value="${choices}">`,
-      boxes,
+      Object.keys(FLAGS).map(
+        (flag) =>
+          html`<label class="flag"><input type="checkbox" name="${flag}" value="${at}"${flags.includes(flag) && html` checked`}> ${flag}</label> `,
+      ),
     ];
   });
-  return html`${tableOf(
-    ['Name', 'Type', 'Choices', 'Rules'].map((label) => ({ label })),
-    body,
-  )}
+  const heads = ['Name', 'Type', 'Choices', 'Rules'].map((label) => ({ label }));
+  return html`${tableOf(heads, body)}
 <p class="hint">A field without a name is removed. Choices are texts between commas. Keywords that the table does not show stay.</p>`;
 }

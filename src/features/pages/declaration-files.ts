@@ -65,23 +65,13 @@ export const DECLARATION_ENDPOINTS: readonly Endpoint<PageServices>[] = [
     accepts: [JSON_TYPE],
     offers: [JSON_TYPE],
     notInBatch: 'declarations',
-    run: change,
+    run: async ({ files }, request) => jsonReply(await files.change(request)),
   },
 ];
 
-/** Plans the text of a declaration, and with `applies` writes it: 200, 400, 412. If-Match is the ETag of the file; absent: it is new. */
-async function change({ files }: PageServices, { body, headers }: Request): Promise<Reply> {
-  const { collection = '', text: given = '', applies } = body!.value as JsonObject;
-  const file = files.read(String(collection));
-  if (file.collection === '') throw refusal('/collection', 'must be entered');
-  if ((headers['if-match'] ?? '') !== file.etag) throw changedMeanwhile();
-  const text = formatted(String(given));
-  const plan = await files.plan(file, text);
-  const isApplied = applies === true && file.applies && !isRefused(plan, {});
-  if (isApplied) await files.apply(file, text);
-  const { steps, drops, violations } = plan;
-  return jsonReply({ ...file, text, steps, drops, violations, isRefused: isRefused(plan, {}), isApplied });
-}
+/** Empty: there is no file. */
+export const etagOf = (text: string): string =>
+  text && `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`;
 
 export const jsonReply = (value: object): Reply => ({
   status: 200,
@@ -98,26 +88,33 @@ export class DeclarationFiles {
     if (!/^([a-z][a-z0-9_]{0,39})?$/.test(collection))
       throw refusal('/collection', 'must begin with a-z, and have a-z, 0-9 and _, up to 40 characters');
     const text = collection === '' ? '' : this.#textOf(`${collection}.json`);
-    const etag = text === '' ? '' : `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`;
-    return { collection, text, etag, applies: this.#applies() };
+    return { collection, text, etag: etagOf(text), applies: this.#applies() };
   }
 
-  /** Plans what a declaration changes. Throws 400 with the faults of it. */
-  async plan(file: DeclarationFile, text: string): Promise<CheckedPlan> {
-    const { config, databaseUrl } = this.core;
+  /** Plans the text of a declaration, and with `applies` writes it. Throws 400, 412. If-Match is the ETag of the file; absent: it is new. */
+  async change({ body, headers }: Request): Promise<DeclarationPlan> {
+    const { collection = '', text: given = '', applies } = body!.value as JsonObject;
+    const file = this.read(String(collection));
     const name = `${file.collection}.json`;
+    const text = formatted(String(given));
+    if (file.collection === '') throw refusal('/collection', 'must be entered');
+    if ((headers['if-match'] ?? '') !== file.etag) throw changedMeanwhile();
     try {
-      const declarations = await loadDeclarations(config, new Map([[name, text]]));
+      const declarations = await loadDeclarations(this.core.config, new Map([[name, text]]));
       // Loaded on demand: a start without it takes less time.
       (await import('../../declarations/check-declarations.js')).checkDeclarations(declarations);
-      return await planCollections(databaseUrl, declarations, false, MAX_COMPARED);
+      const plan = await planCollections(this.core.databaseUrl, declarations, false, MAX_COMPARED);
+      const { steps, drops, violations } = plan;
+      const isApplied = applies === true && file.applies && !isRefused(plan, {});
+      if (isApplied) await this.#apply(file, text);
+      return { ...file, text, steps, drops, violations, isRefused: isRefused(plan, {}), isApplied };
     } catch (error) {
       throw refusalOf(error, name);
     }
   }
 
-  /** Writes the file, and serves what it declares. Throws 412 if the file is another one now, and 400 if the service rejects it. */
-  async apply(file: DeclarationFile, text: string): Promise<void> {
+  /** Writes the file, and serves what it declares. A file that the service rejects becomes the former one again. */
+  async #apply(file: DeclarationFile, text: string): Promise<void> {
     this.#replace(file, text);
     try {
       await this.core.redeclare!();
@@ -125,7 +122,7 @@ export class DeclarationFiles {
       // An editor may have written the file meanwhile.
       const written = this.read(file.collection);
       if (written.text === text) this.#replace(written, file.text);
-      throw refusalOf(error, `${file.collection}.json`);
+      throw error;
     }
   }
 

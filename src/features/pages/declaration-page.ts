@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { newDeclaration } from '../../declarations/declaration.js';
 import type { Problem } from '../../errors/problem.js';
 import { type Html, html, type Part } from '../../formats/html.js';
@@ -8,6 +7,7 @@ import {
   DECLARATIONS_PATH,
   type DeclarationFile,
   type DeclarationPlan,
+  etagOf,
   formatted,
 } from './declaration-files.js';
 import { hidden, openForm } from './form-html.js';
@@ -47,7 +47,7 @@ export const declarationPage: Page = {
     bodyOf: async (submitted) => {
       const { entered } = submitted;
       const text = await textIn(submitted);
-      const applies = entered.texts.has('_apply') && entered.own('_planned') === digestOf(text);
+      const applies = entered.texts.has('_apply') && entered.own('_planned') === etagOf(text);
       return bodyOf('application/json', { collection: stateOf(submitted).collection, text, applies });
     },
     next: (reply, submitted) => {
@@ -113,8 +113,6 @@ const applyNote = ({ applies }: DeclarationFile): Part =>
 const textInput = (text: string): Html =>
   html`<label class="field">The file<textarea name="_text" rows="18" spellcheck="false" class="code">\n${text}</textarea></label>\n`;
 
-const digestOf = (text: string): string => createHash('sha256').update(text).digest('base64url');
-
 /** The faults of a declaration in words. */
 function faultsOf(problem: Problem, { collection, site }: FormOf): Html {
   const failures = problem.status === 412 ? undefined : failuresIn(problem);
@@ -138,7 +136,7 @@ ${fileLink(plan)}`;
 ${applyNote(plan)}
 ${steps.length === 0 ? html`<p>The tables need no change.</p>` : html`<ol class="steps">${steps.map(stepItem)}</ol>`}
 ${drops.length > 0 && html`<h2>Only by <code>plinth migrate --allow-drop</code></h2><ul class="steps">${drops.map(stepItem)}</ul>`}
-${editor(own, html`${hidden('_planned', digestOf(text))}${textInput(text)}`, buttons)}`,
+${editor(own, html`${hidden('_planned', etagOf(text))}${textInput(text)}`, buttons)}`,
   };
 }
 

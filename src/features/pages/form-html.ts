@@ -1,7 +1,7 @@
 import type { Failure } from '../../errors/problem.js';
 import { type Html, html, type Part } from '../../formats/html.js';
-import { descriptionOf } from '../../validation/failure-messages.js';
-import { type FieldSchema, fixedValues, LONG } from './columns.js';
+import { messageOf } from '../../validation/failure-messages.js';
+import { fixedValues, LONG } from './columns.js';
 import { type FormField, isAt, type Texts } from './form-fields.js';
 import type { FormTokens } from './form-token.js';
 import { capitalized } from './labels.js';
@@ -32,15 +32,14 @@ export function openForm(
   return html`<form${style !== undefined && html` class="${style}"`} method="post" action="${action}">${inputs}\n`;
 }
 
-/** The options of a select. Browsers submit the label of one without a value, with single blanks. */
+/** The options of a select. */
 export const optionsOf = (
   options: Iterable<readonly [value: string, label: string]>,
   given?: string,
 ): Html[] =>
-  [...options].map(([value, label]) => {
-    const isLabel = value === label && value === value.trim().replace(/\s+/g, ' ');
-    return html`<option${!isLabel && html` value="${value}"`}${value === given && html` selected`}>${label}</option>`;
-  });
+  [...options].map(
+    ([value, label]) => html`<option value="${value}"${value === given && html` selected`}>${label}</option>`,
+  );
 
 /** A box to check, or one of several of which one is. */
 export const boxOf = (
@@ -183,34 +182,22 @@ function select(options: readonly (readonly [string, string])[], text: string, a
   return html`<select ${attributes}>${optionsOf(isKnown ? all : [...all, [text, text]], text)}</select>`;
 }
 
-/** The words for the value of a keyword. */
-const BOUNDS = {
-  minimum: 'At least #.',
-  maximum: 'At most #.',
-  exclusiveMinimum: 'More than #.',
-  exclusiveMaximum: 'Less than #.',
-  multipleOf: 'A multiple of #.',
-  pattern: 'Pattern: #',
-  minLength: 'Min # characters.',
-  maxLength: 'Max # characters.',
-} as const satisfies Partial<Record<keyof FieldSchema, string>>;
+/** The keywords of whose rules people learn before they enter a value. */
+const RULES = [
+  ...(['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'] as const),
+  ...(['pattern', 'minLength', 'maxLength', 'format'] as const),
+];
 
-/** The rule of a field, for people. */
-function hintOf({ kind, schema, isRequired }: FormField, { id }: Filled): string {
-  const { description, minLength = 0, maxLength = 0 } = schema;
-  const bounds = Object.entries(BOUNDS).map(([keyword, words]) => {
-    const value = schema[keyword as keyof typeof BOUNDS];
-    const isUsual = keyword === 'minLength' ? minLength <= 1 : keyword === 'maxLength' && maxLength > LONG;
-    return value !== undefined && !isUsual && words.replace('#', () => String(value));
+/** The rules of a field, for people, in the words of its faults. */
+function hintOf({ kind, schema, to, isRequired }: FormField, { id }: Filled): string {
+  const rules = RULES.map((keyword) => {
+    const value = schema[keyword];
+    const isSeen = keyword === 'format' && (to !== undefined || INPUT_TYPES[String(value)] !== undefined);
+    const isUsual =
+      (keyword === 'minLength' && value === 1) || (keyword === 'maxLength' && Number(value) > LONG);
+    if (value === undefined || isSeen || isUsual) return '';
+    return value === 'date-time' ? 'Time zone: UTC.' : `${capitalized(messageOf(keyword, value))}.`;
   });
   const stays = kind === 'secret' && !isRequired && id === 'edit' && 'Stays as it is if empty.';
-  const parts = [description, kind === 'json' && 'JSON.', ...bounds, formatHint(schema), stays];
-  return parts.filter((part) => part).join(' ');
-}
-
-/** The form of a text for which browsers have no input. */
-function formatHint({ format = '', 'x-references': to }: FieldSchema): string | undefined {
-  if (to !== undefined || INPUT_TYPES[format]) return undefined;
-  const text = format === 'date-time' ? 'time zone: UTC' : descriptionOf(format);
-  return text && `${capitalized(text)}.`;
+  return [schema.description, kind === 'json' && 'JSON.', ...rules, stays].filter((part) => part).join(' ');
 }

@@ -1,5 +1,4 @@
 import type { Resource } from '../../collection/resource.js';
-import { type Failure, Problem } from '../../errors/problem.js';
 import type { Body, Request } from '../../http/request.js';
 import { type JsonObject, member } from '../../json.js';
 import type { FormField, FormRules } from './form-fields.js';
@@ -8,7 +7,7 @@ import { collectionLabel } from './labels.js';
 import type { Crumb, PageContent, PageContext } from './layout.js';
 import type { Names } from './names.js';
 import { collectionOf } from './site.js';
-import type { FaultsOf, Submitted } from './submitted-form.js';
+import type { Check, Submitted } from './submitted-form.js';
 
 /** The records that forms create and change. */
 export interface FormModel {
@@ -29,8 +28,8 @@ export interface FormModel {
   readonly crumbs: (context: PageContext, record?: JsonObject) => Promise<readonly Crumb[]>;
   /** The body of a PATCH with what was changed. */
   readonly changesIn: (submitted: Submitted, fields: readonly FormField[]) => Promise<Body>;
-  /** The fields of an input that violate the rules of the collection; absent: only the action knows. */
-  readonly faultsOf?: FaultsOf;
+  /** Absent: only the action knows the rules. */
+  readonly check?: Check;
   /** Where the browser continues after a creation, or what it shows. */
   readonly created: (record: JsonObject, submitted: Submitted) => string | PageContent;
 }
@@ -39,29 +38,23 @@ export interface FormModel {
 export function editableOf(resource: Resource): FormModel {
   const { name, singular, schema, readOnly, importOnly, immutable, parent } = resource;
   const omitted = [...readOnly, ...importOnly];
-  const faultsOf: FaultsOf = (input, { site, request }) => {
-    const above = request.params.id !== undefined && parent ? { [parent.field]: request.params.id } : {};
-    const collection = collectionOf(site, name)!;
-    try {
-      collection.as(request).check({ ...input, ...above });
-      return [];
-    } catch (error) {
-      if (!(error instanceof Problem)) throw error;
-      // Other problems are those of the request as a whole, which the action reports.
-      return error.code === 'VALIDATION_ERROR' ? (error.more.details as readonly Failure[]) : [];
-    }
+  const check: Check = (input, { site, request }) => {
+    const above = request.params.id !== undefined && parent && { [parent.field]: request.params.id };
+    collectionOf(site, name)!
+      .as(request)
+      .check({ ...input, ...above });
   };
   return {
     ...{ name, singular, resource },
     creation: ({ params }) => ({
       schema,
-      omitted: [...omitted, 'current_password', ...(params.id !== undefined && parent ? [parent.field] : [])],
+      omitted: [...omitted, 'current_password', params.id !== undefined && parent ? parent.field : ''],
     }),
     change: { schema, omitted: [...omitted, ...immutable] },
     titleOf: (record, names) => names.titleOf(resource, record),
     crumbs: (context, record) => crumbsTo(resource, context, record),
-    changesIn: (submitted, fields) => jsonPatchOf(name, submitted, fields, faultsOf),
-    faultsOf,
+    changesIn: (submitted, fields) => jsonPatchOf(name, submitted, fields, check),
+    check,
     created: ({ id }, { site }) => `${site.prefix}/${name}/${String(id)}?_done=created`,
   };
 }

@@ -3,7 +3,7 @@ import type { Body } from '../../http/request.js';
 import { type JsonObject, member, setMember } from '../../json.js';
 import { type FormField, fieldValue, pointerTo } from './form-fields.js';
 import { readAs } from './inner-read.js';
-import { bodyOf, type FaultsOf, recordOf, type Submitted, valuesIn } from './submitted-form.js';
+import { bodyOf, type Check, recordOf, type Submitted, valuesIn } from './submitted-form.js';
 
 /** The fields that were changed, as a PATCH in JSON assigns them: a text that was emptied is empty. Rejects with 400. */
 export async function assignmentsOf(submitted: Submitted, fields: readonly FormField[]): Promise<Body> {
@@ -23,10 +23,10 @@ export async function jsonPatchOf(
   collection: string,
   submitted: Submitted,
   fields: readonly FormField[],
-  faultsOf: FaultsOf,
+  check: Check,
 ): Promise<Body> {
   const { site, request, entered } = submitted;
-  const values = await valuesIn(submitted, entered.changed(fields), faultsOf);
+  const values = await valuesIn(submitted, entered.changed(fields), check);
   const record = (await readAs(site, request, `/${collection}/:id`, {}, request.params.id)) ?? {};
   const names = values.flatMap(([field, value]) =>
     field.kind === 'others'

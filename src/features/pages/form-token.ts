@@ -41,9 +41,17 @@ export class FormTokens {
     return ['Set-Cookie', writeCookie(FORM_COOKIE, this.#secret, this.site.isSecure)];
   }
 
-  /** Throws 403 unless a page of this service submits the form. */
+  /**
+   * Throws 403 unless a browser says that a page of this service submits the form. `origin` is the public one; behind a proxy
+   * the Host may be another. A page of another origin can set none of these fields. A browser that names the site has
+   * compared the schemes.
+   */
   requireOrigin(origin: string): void {
-    if (!this.#isSameOrigin(origin)) throw invalidForm();
+    const { origin: from, host, 'sec-fetch-site': site } = this.request.headers;
+    const schemes = site !== undefined ? ['https', 'http'] : [this.site.isSecure ? 'https' : 'http'];
+    const isOwn = from === origin || schemes.some((scheme) => from === originAt(`${scheme}://${host}`));
+    const isSame = site === 'same-origin' || (site === undefined && from !== undefined);
+    if (!isSame || (from !== undefined && !isOwn)) throw invalidForm();
   }
 
   /** Throws 403 unless the form has the token of this browser and session. */
@@ -55,19 +63,6 @@ export class FormTokens {
     return createHmac('sha256', this.#secret)
       .update(`form\n${this.request.principal.subject}`)
       .digest('base64url');
-  }
-
-  /**
-   * Whether a browser says that the request comes from a page of this service. `origin` is the public one; behind a proxy
-   * the Host may be another. A page of another origin can set none of these fields. A browser that names the site has
-   * compared the schemes.
-   */
-  #isSameOrigin(origin: string): boolean {
-    const { origin: from, host, 'sec-fetch-site': site } = this.request.headers;
-    if (site !== undefined && site !== 'same-origin') return false;
-    if (from === undefined) return site !== undefined;
-    const schemes = site !== undefined ? ['https', 'http'] : [this.site.isSecure ? 'https' : 'http'];
-    return from === origin || schemes.some((scheme) => from === originAt(`${scheme}://${host}`));
   }
 }
 

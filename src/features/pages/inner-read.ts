@@ -64,19 +64,13 @@ export async function jsonOf({ body, content }: Reply): Promise<JsonObject | und
   return { ...(JSON.parse(`{"data":[]${end}`) as JsonObject), data };
 }
 
-/** Records of a list, and the number of all that it selects. */
-export interface List {
-  readonly data: readonly JsonObject[];
-  readonly total: number;
-}
-
-/** The records of a list, as the caller of a page gets them, and their number if `query` does not leave it out. */
+/** The records of a list, as the caller of a page gets them, and the number of all if `query` does not leave it out. */
 export async function readListAs(
   site: Site,
   caller: Caller,
   path: string,
   query: Readonly<Record<string, string>>,
-): Promise<List | undefined> {
+) {
   const json = await readAs(site, caller, path, { page: '1', ...query });
   if (!Array.isArray(json?.data)) return undefined;
   const { total } = (json.meta ?? {}) as { readonly total?: number };

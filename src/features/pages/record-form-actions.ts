@@ -15,12 +15,12 @@ import { bodyOf, digestsIn, recordOf, type Submitted, valuesIn } from './submitt
 
 /** The forms that create, change and delete a record. */
 export function recordForm(model: FormModel): PageForm {
-  const { name, creation, change, changesIn, faultsOf, created, removal = 'Delete' } = model;
+  const { name, creation, change, changesIn, check, created, removal = 'Delete' } = model;
   return {
     bodyOf: async (submitted) => {
       const { method, request } = submitted;
       if (method !== 'POST') return method === 'PATCH' ? changesIn(submitted, formFields(change)) : undefined;
-      return bodyOf(JSON_TYPE, recordOf(await valuesIn(submitted, formFields(creation(request)), faultsOf)));
+      return bodyOf(JSON_TYPE, recordOf(await valuesIn(submitted, formFields(creation(request)), check)));
     },
     next: (reply, submitted) => {
       const { method, request, site } = submitted;

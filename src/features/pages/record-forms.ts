@@ -16,7 +16,6 @@ import { type Filled, failuresOf, idOf, inputsOf, openForm } from './form-html.j
 import type { FormModel } from './form-model.js';
 import { wordsOf } from './labels.js';
 import type { PageContent, PageContext } from './layout.js';
-import { isOpen } from './navigation.js';
 import type { PageOptions } from './pages.js';
 import { offersFor } from './reference-input.js';
 import { digestsIn } from './submitted-form.js';
@@ -87,11 +86,7 @@ export async function newRecordPage(model: FormModel, shown: PageContext): Promi
     if (given !== undefined && field.to !== undefined) await names.read(field.to, [given]);
     texts.set(field.name, fieldTexts(field, given ?? field.schema.default, names));
   }
-  const setsOwn = model.resource?.owner && isOpen(shown.site, '/forgotten-password', request);
-  const notice =
-    setsOwn &&
-    html`<p class="hint">Without a password, the person chooses one by “Forgotten password?” at the sign-in.</p>`;
-  return formPage(model, shown, { fields, texts, notice });
+  return formPage(model, shown, { fields, texts });
 }
 
 /** The parts of the page of a record that differ. */

@@ -1,13 +1,12 @@
-import { type FieldChange, newestChanges } from '../../actions/history.js';
 import { hrefOf } from '../../collection/representation.js';
 import type { Reference, Resource } from '../../collection/resource.js';
 import { cut, type Html, html, type Part } from '../../formats/html.js';
 import { type Json, type JsonObject, member } from '../../json.js';
 import { conditionName } from '../../list/query-names.js';
 import { OWNED } from '../../validation/validation.js';
-import { actorHtml, readActors } from './change-author.js';
+import { actorHtml, changesOf } from './change-author.js';
 import { invitationLink } from './collection-page.js';
-import { type Column, columnsOf, undeclaredLabel, undeclaredNames } from './columns.js';
+import { columnsOf, undeclared, undeclaredNames } from './columns.js';
 import { editableOf } from './form-model.js';
 import { readListAs } from './inner-read.js';
 import { capitalized, collectionLabel, wordsOf } from './labels.js';
@@ -22,7 +21,7 @@ import { factHtml, fieldHtml, MAX_LONG, timeHtml, valueHtml } from './values.js'
 
 /** Related records that a page names, of each collection. */
 const MAX_RELATED = 3;
-/** Fields without a declaration, and with JSON, on the page of a record. */
+/** Fields without a declaration on the page of a record. */
 const MAX_MORE = 1000;
 /** Related records of each collection up to which a page counts them. */
 const MAX_COUNTED = 20;
@@ -65,20 +64,16 @@ export function recordPage(resource: Resource): Page {
   };
 }
 
-/** Long texts first, then the other fields as pairs, then what is JSON. */
+/** Long texts first, then the other fields as pairs. */
 function fields(resource: Resource, record: JsonObject, { names }: PageOptions): Html {
   const declared = columnsOf(resource).filter(
     ({ name, kind }) => (name !== resource.display || kind === 'reference') && !OWNED.has(name),
   );
-  const of = (kind: Column['kind']) =>
-    declared.filter((column) => column.kind === kind && member(record, column.name) !== undefined);
-  const short = declared.filter(({ kind }) => kind !== 'long' && kind !== 'json');
-  const undeclared = undeclaredNames(resource, [record], Number.POSITIVE_INFINITY);
-  const more = [...of('json'), ...undeclared.map((name) => ({ name, label: undeclaredLabel(name) }))];
-  const rest = more.splice(MAX_MORE).length;
-  return html`${of('long').map(({ name, label }) => html`<h2>${label}</h2><p class="long">${cut(String(member(record, name)), MAX_LONG)}</p>\n`)}
-${pairs(short.map((column) => [column.label, fieldHtml(resource, record, column, names, factHtml)]))}
-${more.length > 0 && html`<h2>More fields</h2>${pairs(more.map(({ name, label }) => [label, factHtml(member(record, name))]))}`}${rest > 0 && html`<p>${rest} more fields. The JSON representation has all of them.</p>`}`;
+  const long = declared.filter(({ name, kind }) => kind === 'long' && member(record, name) !== undefined);
+  const short = declared.filter(({ kind }) => kind !== 'long');
+  const others = undeclaredNames(resource, [record], MAX_MORE).map((name) => undeclared(name));
+  return html`${long.map(({ name, label }) => html`<h2>${label}</h2><p class="long">${cut(String(member(record, name)), MAX_LONG)}</p>\n`)}
+${pairs([...short, ...others].map((column) => [column.label, fieldHtml(resource, record, column, names, factHtml)]))}${others.length === MAX_MORE && html`<p>The JSON representation has all fields.</p>`}`;
 }
 
 /**
@@ -129,12 +124,12 @@ ${records.length > 0 && linksTo(other, records.slice(0, MAX_RELATED), shown.name
   );
 }
 
-/** The effect of a deletion on a record that refers to the deleted one, and on several. */
-const EFFECTS: Readonly<Record<Reference['onDelete'], readonly [one: string, several: string]>> = {
-  cascade: ['is deleted with it', 'are deleted with it'],
-  restrict: ['refers to it, and prevents the deletion', 'refer to it, and prevent the deletion'],
-  null: ['loses the reference to it', 'lose the reference to it'],
-  remove: ['loses the reference to it', 'lose the reference to it'],
+/** The effect of a deletion on records that refer to the deleted one. */
+const EFFECTS: Readonly<Record<Reference['onDelete'], string>> = {
+  cascade: 'deleted with it',
+  restrict: 'the deletion is refused as long as they refer to it',
+  null: 'without the reference afterwards',
+  remove: 'without the reference afterwards',
 };
 
 /** The effects of a deletion on the records that refer to a record, as far as the caller may read them. */
@@ -142,48 +137,32 @@ async function effects(resource: Resource, id: string, shown: PageOptions): Prom
   const lists = await referring(resource, id, shown);
   const items = lists
     .filter(({ records }) => records.length > 0)
-    .map(({ resource: other, records, count, onDelete }) => {
-      const isOne = records.length === 1;
-      return html`<li>${count} ${wordsOf(isOne ? other.singular : other.name)} ${EFFECTS[onDelete][isOne ? 0 : 1]}</li>`;
-    });
+    .map(({ label, count, onDelete }) => html`<li>${label} (${count}): ${EFFECTS[onDelete]}</li>`);
   return items.length > 0 && html`<ul>${items}</ul>`;
 }
 
-async function history(resource: Resource, { site, request, names }: PageOptions): Promise<Part> {
-  const { feed } = site;
-  const collection = collectionOf(site, resource.name)!;
-  const changes = feed && (await newestChanges(collection, request, feed));
-  if (!changes) return undefined;
-  const columns = columnsOf(resource);
-  const values = changes.flatMap(({ changes: changed }) =>
-    (changed ?? []).flatMap(({ name, before, after }) => [{ [name]: before }, { [name]: after }]),
-  );
-  await Promise.all([
-    readActors(
-      names,
-      changes.map(({ actor }) => actor),
-    ),
-    names.readFor(resource, values as readonly JsonObject[]),
-  ]);
-  const isComplete = changes.at(-1)?.version === 1;
-  const item = ({ type, time, version, actor, changes: changed }: (typeof changes)[number]): Html => {
+async function history(resource: Resource, shown: PageOptions): Promise<Part> {
+  const { names } = shown;
+  const changes = await changesOf(resource, shown);
+  if (changes.length === 0) return undefined;
+  const fieldsOf = changes.flatMap(({ changes: changed }) => changed ?? []);
+  const values = fieldsOf.flatMap(({ name, before, after }) => [{ [name]: before }, { [name]: after }]);
+  await names.readFor(resource, values as readonly JsonObject[]);
+  const columnOf = (name: string) => columnsOf(resource).find((each) => each.name === name);
+  const shownAs = (name: string, given: Json | undefined): Part =>
+    given === undefined ? html`<span class="dim">none</span>` : valueHtml(given, columnOf(name), names);
+  const items = changes.map(({ type, time, version, actor, changes: changed }) => {
     const verb = type.slice(type.lastIndexOf('.') + 1);
-    const list = verb === 'updated' && changed?.map((each) => changeHtml(each, columns, names));
+    const list =
+      verb === 'updated' &&
+      changed?.map(
+        ({ name, before, after }) =>
+          html`<br>${columnOf(name)?.label ?? capitalized(name)}: ${shownAs(name, before)} → ${shownAs(name, after)}`,
+      );
     return html`<li id="version-${version}">${actorHtml(names, actor)} ${verb} ${timeHtml(time)} <span class="dim">version ${version}</span>${list}</li>\n`;
-  };
+  });
+  const isComplete = changes.at(-1)?.version === 1;
   return html`<h2>Changes</h2>
-${changes.length > 0 && html`<ul class="changes">${changes.map(item)}</ul>`}
+<ul class="changes">${items}</ul>
 ${!isComplete && html`<p class="hint">Earlier changes are no longer among the newest events.</p>`}`;
-}
-
-/** A field that a change has set, with the value before. */
-function changeHtml(
-  { name, before, after }: FieldChange,
-  columns: readonly Column[],
-  names: PageOptions['names'],
-): Html {
-  const column = columns.find((each) => each.name === name);
-  const value = (given: Json | undefined): Part =>
-    given === undefined ? html`<span class="dim">none</span>` : valueHtml(given, column, names);
-  return html`<br>${column?.label ?? capitalized(name)}: ${value(before)} → ${value(after)}`;
 }

@@ -5,7 +5,7 @@ import type { Body } from '../../http/request.js';
 import { readJson } from '../../http/strict-json.js';
 import { isObject, type Json, type JsonObject, member, setMember } from '../../json.js';
 import type { FieldSchema } from './columns.js';
-import { digestOf, type FormField, fieldValue, isAt, type Texts } from './form-fields.js';
+import { digestOf, type FormField, fieldValue, isAt } from './form-fields.js';
 import type { PageContext } from './layout.js';
 import { ID } from './names.js';
 import { findNamed, meaningKey, type Named } from './reference-input.js';
@@ -23,7 +23,7 @@ export interface Submitted extends PageContext {
 
 /** The values that a form submitted, by name. Names with an underscore are the form's own. */
 export class SubmittedForm {
-  readonly texts: Texts;
+  readonly texts = new Map<string, readonly string[]>();
   /** The meaning of each name that was looked up, by `meaningKey`. */
   readonly named = new Map<string, Named>();
 
@@ -31,15 +31,11 @@ export class SubmittedForm {
   constructor(value: Json | undefined) {
     const pairs = (value ?? []) as unknown as readonly (readonly [string, string])[];
     if (pairs.length > MAX_ENTRIES) throw badRequest(`The form has more than ${MAX_ENTRIES} fields.`);
-    const texts = new Map<string, string[]>();
     for (const [given, text] of pairs) {
       // As in texts, browsers submit line ends of names as CR LF.
       const name = given.replaceAll('\r\n', '\n');
-      const known = texts.get(name);
-      if (known) known.push(text);
-      else texts.set(name, [text]);
+      this.texts.set(name, [...(this.texts.get(name) ?? []), text]);
     }
-    this.texts = texts;
   }
 
   /** One of the form's own fields. */
@@ -94,14 +90,14 @@ function setAt(record: JsonObject, [name = '', ...rest]: readonly string[], valu
   if (isObject(known) || Object.keys(holder).length > 0) setMember(record, name, holder);
 }
 
-/** The faults of a record by the rules of its collection. */
-export type FaultsOf = (record: JsonObject, submitted: Submitted) => readonly Failure[];
+/** Throws 400 with the faults of a record by the rules of its collection. */
+export type Check = (record: JsonObject, submitted: Submitted) => void;
 
-/** The values that were entered. Rejects with 400 and every failure, with those that `faultsOf` finds in the other fields. */
+/** The values that were entered. Rejects with 400 and every failure, with those that `check` finds in the other fields. */
 export async function valuesIn(
   submitted: Submitted,
   fields: readonly FormField[],
-  faultsOf?: FaultsOf,
+  check?: Check,
 ): Promise<Values> {
   const failures: Failure[] = [];
   const values: (readonly [FormField, Json | undefined])[] = [];
@@ -109,14 +105,23 @@ export async function valuesIn(
     try {
       values.push([field, await enteredValue(field, submitted)]);
     } catch (error) {
-      failures.push(...failuresIn(error, field));
+      const own = faultsIn(error).map((each) => ({ ...each, path: field.name + each.path }));
+      failures.push(...own.map((each) => ({ ...each, message: each.message.replace(/^The body is/, 'is') })));
     }
   }
   if (failures.length === 0) return values;
-  const others = (faultsOf?.(recordOf(values), submitted) ?? []).filter(({ path }) =>
-    values.some(([field]) => isAt(field, path)),
-  );
-  throw invalid([...failures, ...others]);
+  try {
+    check?.(recordOf(values), submitted);
+  } catch (error) {
+    failures.push(...faultsIn(error).filter(({ path }) => values.some(([field]) => isAt(field, path))));
+  }
+  throw invalid(failures);
+}
+
+/** The faults that an error names. Throws any other error. */
+function faultsIn(error: unknown): readonly Failure[] {
+  if (error instanceof Problem && error.code === 'VALIDATION_ERROR') return error.more.details as Failure[];
+  throw error;
 }
 
 async function enteredValue(field: FormField, submitted: Submitted): Promise<Json | undefined> {
@@ -138,11 +143,10 @@ async function oneValue(field: FormField, given: string, submitted: Submitted): 
       // A write checks ids.
       return ID.test(trimmed) ? trimmed : referredId(submitted, field, trimmed);
     case 'json':
-      return readJson(Buffer.from(text));
     case 'others': {
       const value = await readJson(Buffer.from(text));
-      if (!isObject(value)) throw invalid([{ path: '', message: 'must be a JSON object', keyword: 'type' }]);
-      return value;
+      if (field.kind === 'json' || isObject(value)) return value;
+      throw invalid([{ path: '', message: 'must be a JSON object', keyword: 'type' }]);
     }
     case 'number':
       // Read as JSON, so that a number that no double holds is reported.
@@ -182,16 +186,6 @@ async function referredId(
   if ('id' in named) return named.id;
   if (field.schema['x-open'] && named.choices.length === 0) return text;
   throw invalid([{ path: '', message: named.message, keyword: 'reference' }]);
-}
-
-function failuresIn(error: unknown, { name }: FormField): Failure[] {
-  if (!(error instanceof Problem) || error.code !== 'VALIDATION_ERROR') throw error;
-  const failures = error.more.details as readonly Failure[];
-  return failures.map(({ path, message, keyword }) => ({
-    path: name + path,
-    message: message.replace(/^The body is/, 'is'),
-    keyword,
-  }));
 }
 
 /** A body with the same bounds as one that a client sends. Rejects with 400. */

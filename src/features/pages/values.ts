@@ -15,6 +15,8 @@ export const MAX_LONG = 16_384;
 
 type ShownAs = Pick<Column, 'kind' | 'choices' | 'to'>;
 const PLAIN: ShownAs = { kind: 'plain', choices: [], to: undefined };
+/** The kinds of values that may be JSON. */
+const JSON_KINDS = ['plain', 'json'];
 
 /** A value as people read it, also one that no declaration describes; undefined: there is none. */
 export function valueHtml(value: Json | undefined, column: ShownAs = PLAIN, names?: Names): Part {
@@ -37,12 +39,12 @@ export function fieldHtml(
   return isOverdue(resource, record, column) ? html`<span class="late">${shown} overdue</span>` : shown;
 }
 
-/** A value on a page of its own: a long text as a whole; without a column an object, or a list of long or nested values, as JSON. */
+/** A value on a page of its own: a long text as a whole, and an object, or a list of long or nested values, as JSON. */
 export function factHtml(value: Json | undefined, column: ShownAs = PLAIN, names?: Names): Part {
   if (typeof value === 'string' && value.length > MAX_SHORT) return cut(value, MAX_LONG);
   const isLarge = (each: Json) => typeof each === 'object' || String(each).length > MAX_SHORT;
   const isSmall = Array.isArray(value) && value.length <= MAX_ITEMS && !value.some(isLarge);
-  const isJson = typeof value === 'object' && value !== null && column === PLAIN && !isSmall;
+  const isJson = typeof value === 'object' && value !== null && JSON_KINDS.includes(column.kind) && !isSmall;
   return isJson ? html`<pre>${cut(jsonText(value), MAX_LONG)}</pre>` : valueHtml(value, column, names);
 }
 

@@ -51,13 +51,6 @@ t.test('an administrator creates and revokes keys', async (t) => {
   t.equal((await read()).status, 401);
 });
 
-t.test('an administrator learns how a new user gets a password, where messages are sent', async (t) => {
-  const own = { ...BASIC, BASIC_SCOPES: 'admin', DATABASE_URL: open.databaseUrl };
-  const env = { ...own, MAIL: 'log', PUBLIC_URL: 'https://api.example.org' };
-  const visitor = new PageVisitor(await testService(t, env), byPassword('ann@example.org', PASSWORD));
-  t.match(await visitor.text('/users?_new'), /chooses one by “Forgotten password\?”/);
-});
-
 t.test('pages of administrators are refused to others, and forms run with their permission', async (t) => {
   const { visitor } = await signedIn(t, 'items:read');
   for (const path of ['/keys', '/webhooks']) {

@@ -35,7 +35,8 @@ t.test('a name that several records have is a choice in its row of an array', as
   const refused = await visitor.create(t, '/issues', values);
   t.equal(refused.status, 400);
   t.match(refused.text, /<input name="\/watcherIds" aria-label="Watchers 1"[^>]* value="Ada">/);
-  const select = '<select name="/watcherIds" aria-label="Watchers 2"><option selected>Same</option>';
+  const select =
+    '<select name="/watcherIds" aria-label="Watchers 2"><option value="Same" selected>Same</option>';
   t.match(refused.text, `${select}<option value="${first.id}">`);
   const chosen = { '/watcherIds': ['Ada', first.id] };
   const created = await visitor.submit(t, refused, 'Create', chosen);
@@ -63,7 +64,10 @@ t.test('a record counts what refers to it up to a bound', async (t) => {
   for (let at = 0; at < 21; at++) await make('/issues', { title: `t${at}`, projectId: project.id });
   const { text } = await visitor.get(`/projects/${project.id}`);
   t.match(text, />Issues<\/a> <span class="dim">more than 20</);
-  t.match(await visitor.text(`/projects/${project.id}?_delete`), 'more than 20 issues refer to it');
+  t.match(
+    await visitor.text(`/projects/${project.id}?_delete`),
+    'Issues (more than 20): the deletion is refused',
+  );
 });
 
 t.test('a refusal that is about no field leaves the form and the entries', async (t) => {

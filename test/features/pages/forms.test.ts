@@ -66,7 +66,7 @@ t.test('failures are shown beside the fields, with what was entered', async (t) 
   const second = await visitor.submit(t, first, 'Create', valid);
   t.equal(second.status, 400);
   t.match(second.text, 'city must be of type string');
-  t.match(second.text, '<option selected>none &#60;i&#62;</option>');
+  t.match(second.text, '<option value="none &#60;i&#62;" selected>');
   t.match(second.text, />\na\r?\nb<\/textarea>/, 'what was entered is still there');
   t.equal((await service.send('GET', '/tasks?page=1')).json.meta.total, 0);
 });
@@ -224,13 +224,16 @@ t.test('posts are created below their user, and passwords are never shown', asyn
 
 /** Schemas of a field, each with what its form says of it. */
 const HINTS: readonly (readonly [schema: object | boolean, hint: string])[] = [
-  [{ type: 'integer', minimum: 1, maximum: 9, multipleOf: 3 }, 'At least 1. At most 9. A multiple of 3.'],
-  [{ type: 'number', minimum: 1 }, 'At least 1.'],
-  [{ type: 'number', maximum: 9 }, 'At most 9.'],
-  [{ type: 'number', exclusiveMinimum: 0, exclusiveMaximum: 2 }, 'More than 0. Less than 2.'],
-  [{ type: 'string', format: 'time' }, 'A time of day with its zone, like 12:00:00Z.'],
-  [{ type: 'string', format: 'duration' }, 'A duration, like PT1H30M.'],
-  [{ type: 'string', format: 'uuid' }, 'A UUID.'],
+  [
+    { type: 'integer', minimum: 1, maximum: 9, multipleOf: 3 },
+    'Must be at least 1. Must be at most 9. Must be a multiple of 3.',
+  ],
+  [{ type: 'number', minimum: 1 }, 'Must be at least 1.'],
+  [{ type: 'number', maximum: 9 }, 'Must be at most 9.'],
+  [{ type: 'number', exclusiveMinimum: 0, exclusiveMaximum: 2 }, 'Must be more than 0. Must be less than 2.'],
+  [{ type: 'string', format: 'time' }, 'Must be a time of day with its zone, like 12:00:00Z.'],
+  [{ type: 'string', format: 'duration' }, 'Must be a duration, like PT1H30M.'],
+  [{ type: 'string', format: 'uuid' }, 'Must be a UUID.'],
   [{ type: 'string', format: 'date-time' }, 'Time zone: UTC.'],
 ];
 
@@ -242,6 +245,6 @@ t.test('a form says what each field may have, and has none that no record may ha
   const { text } = await new PageVisitor(service).get('/rules?_new');
   for (const [at, [, hint]] of HINTS.entries())
     t.match(text, `<p class="hint" id="new-f${at}-hint">${hint}</p>`);
-  t.match(text, '<option>all</option>');
+  t.match(text, '<option value="all">all</option>');
   t.notMatch(text, /name="\/(?:never|none)"/);
 });

@@ -215,9 +215,9 @@ t.test('a filter includes its last day, and a fault stays in its form', async (t
 t.test('a deletion says what goes with the record, and a search finds all collections', async (t) => {
   const { visitor, make, issue, project } = await tracker(t);
   await make('/notes', { issueId: issue.id, text: 'n' });
-  t.match(await visitor.text(`/issues/${issue.id}?_delete`), '1 note is deleted with it');
+  t.match(await visitor.text(`/issues/${issue.id}?_delete`), 'Notes (1): deleted with it');
   const prevented = await visitor.text(`/projects/${project.id}?_delete`);
-  t.match(prevented, '1 issue refers to it, and prevents the deletion');
+  t.match(prevented, 'Issues (1): the deletion is refused as long as they refer to it');
   const found = await visitor.get('/?_search=LABEL');
   t.match(found.text, `<a href="/issues/${issue.id}">Labels</a>`);
   t.match(await visitor.text('/?_search=Checkout'), `<a href="/projects/${project.id}">`);
