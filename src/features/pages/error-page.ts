@@ -24,8 +24,8 @@ export async function errorPage(
   const isMissing = shape === 'empty' && status === 404 && request.isNavigation;
   if (['empty', 'text', 'envelope'].includes(shape ?? '') && !isMissing) return undefined;
   const details = more.details as Json | undefined;
-  const [, name] = request.path.split('/');
-  const list = collectionOf(site, name)?.resource.name;
+  const [, name, id] = request.path.split('/');
+  const list = id === undefined ? undefined : collectionOf(site, name)?.resource.name;
   const signsIn = status === 401 && hasSignIn(site) && !isKnown(request.principal);
   const confirms = code === 'SECOND_FACTOR_REQUIRED' && request.principal.scheme === 'session';
   const label = signsIn ? 'Sign in' : confirms && 'Confirm with your second factor';

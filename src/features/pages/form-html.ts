@@ -32,14 +32,15 @@ export function openForm(
   return html`<form${style !== undefined && html` class="${style}"`} method="post" action="${action}">${inputs}\n`;
 }
 
-/** The options of a select. */
+/** The options of a select. Browsers submit the label of one without a value, with single blanks. */
 export const optionsOf = (
   options: Iterable<readonly [value: string, label: string]>,
   given?: string,
 ): Html[] =>
-  [...options].map(
-    ([value, label]) => html`<option value="${value}"${value === given && html` selected`}>${label}</option>`,
-  );
+  [...options].map(([value, label]) => {
+    const isLabel = value === label && value === value.trim().replace(/\s+/g, ' ');
+    return html`<option${!isLabel && html` value="${value}"`}${value === given && html` selected`}>${label}</option>`;
+  });
 
 /** A box to check, or one of several of which one is. */
 export const boxOf = (

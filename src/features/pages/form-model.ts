@@ -2,12 +2,11 @@ import type { Resource } from '../../collection/resource.js';
 import type { Body, Request } from '../../http/request.js';
 import { type JsonObject, member } from '../../json.js';
 import type { FormField, FormRules } from './form-fields.js';
-import { jsonPatchOf } from './form-patch.js';
 import { collectionLabel } from './labels.js';
 import type { Crumb, PageContent, PageContext } from './layout.js';
 import type { Names } from './names.js';
 import { collectionOf } from './site.js';
-import type { Check, Submitted } from './submitted-form.js';
+import { type Check, jsonPatchOf, type Submitted } from './submitted-form.js';
 
 /** The records that forms create and change. */
 export interface FormModel {

@@ -8,7 +8,6 @@ import type { PageForm } from './form-action.js';
 import { formFields } from './form-fields.js';
 import { button } from './form-html.js';
 import type { FormModel } from './form-model.js';
-import { assignmentsOf } from './form-patch.js';
 import type { PageContent } from './layout.js';
 import { facts } from './list-table.js';
 import type { Page, PageOptions } from './pages.js';
@@ -16,6 +15,7 @@ import { recordForm } from './record-form-actions.js';
 import { newRecordPage, recordContent } from './record-forms.js';
 import { crumbsAbove, type QueryOf, thingsPage } from './service-pages.js';
 import type { Site } from './site.js';
+import { assignmentsOf } from './submitted-form.js';
 
 /** The pages that create, list, change and delete managed resources, and the form that creates another secret. */
 export function managedPages(

@@ -28,22 +28,25 @@ export type Named =
 /** The key of the meaning of a text in a field. */
 export const meaningKey = ({ to }: FormField, text: string): string => `${to} ${text.trim()}`;
 
-/** The records of a collection by name, if they are few; undefined: there are more, or the caller does not get the list. */
-export async function fewRecords(
-  site: Site,
-  caller: Caller,
-  resource: Resource,
-): Promise<readonly (Choice & { readonly entry: string | undefined })[] | undefined> {
-  const query = { ...nameFields(resource), limit: String(MAX_OFFERED) };
-  const list = await readListAs(site, caller, `/${resource.name}`, query);
-  if (!list || list.total > MAX_OFFERED) return undefined;
-  const names = new Names(site, caller);
-  await names.readTitles(resource, list.data);
-  return list.data.map((each) => ({
+/** The records of a list by name, and the number of all; undefined: the caller does not get the list. */
+async function namedIn(site: Site, caller: Caller, resource: Resource, query: Record<string, string>) {
+  const list = await readListAs(site, caller, `/${resource.name}`, { ...nameFields(resource), ...query });
+  const [names, records] = [new Names(site, caller), list?.data ?? []];
+  await names.readTitles(resource, records);
+  const choices = records.map((each) => ({
     id: String(each.id),
     name: names.shortTitleOf(resource, each),
     entry: names.entryOf(resource, each),
   }));
+  return { choices, total: list?.total };
+}
+
+/** The records of a collection by name, if they are few; undefined: there are more, or the caller does not get the list. */
+export async function fewRecords(site: Site, caller: Caller, resource: Resource) {
+  const { choices, total = MAX_OFFERED + 1 } = await namedIn(site, caller, resource, {
+    limit: String(MAX_OFFERED),
+  });
+  return total > MAX_OFFERED ? undefined : choices;
 }
 
 /** The names that a form offers for its references, by the collection, as far as the caller may read them. */
@@ -69,15 +72,9 @@ export async function findNamed(site: Site, caller: Caller, { to }: FormField, t
   const { name: collection, singular, display } = resource;
   const called = `called “${cut(text, MAX_NAME_CHARACTERS)}”`;
   if (text.length > MAX_NAME_CHARACTERS) return { message: `no ${singular} is ${called}`, choices: [] };
-  const names = new Names(site, caller);
-  const read = async (more: Readonly<Record<string, string>>): Promise<Choice[]> => {
-    const list = await readListAs(site, caller, `/${collection}`, {
-      ...{ ...nameFields(resource), count: 'none', limit: String(MAX_COMPARED), ...more },
-    });
-    const records = list?.data ?? [];
-    await names.readTitles(resource, records);
-    return records.map((record) => ({ id: String(record.id), name: names.shortTitleOf(resource, record) }));
-  };
+  const read = async (condition: Record<string, string>): Promise<readonly Choice[]> =>
+    (await namedIn(site, caller, resource, { count: 'none', limit: String(MAX_COMPARED), ...condition }))
+      .choices;
   const { path = [], operators = [] } = titlePath(resource, collectionsFor(site, caller.principal)) ?? {};
   // Filters find the first part of a title of several, and the titles themselves are compared.
   const part = display === undefined ? firstPart(text, singular) : text;
@@ -104,7 +101,7 @@ function firstPart(text: string, singular: string): string {
 }
 
 /** The records with the most pairs of letters in common with a text, if these are at least half of the pairs. */
-function nearest(text: string, choices: readonly Choice[]): Choice[] {
+function nearest(text: string, choices: readonly Choice[]): readonly Choice[] {
   const pairs = [...pairsOf(text)];
   const scored = choices.map((choice) => {
     const own = pairsOf(choice.name);

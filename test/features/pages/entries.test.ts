@@ -35,8 +35,7 @@ t.test('a name that several records have is a choice in its row of an array', as
   const refused = await visitor.create(t, '/issues', values);
   t.equal(refused.status, 400);
   t.match(refused.text, /<input name="\/watcherIds" aria-label="Watchers 1"[^>]* value="Ada">/);
-  const select =
-    '<select name="/watcherIds" aria-label="Watchers 2"><option value="Same" selected>Same</option>';
+  const select = '<select name="/watcherIds" aria-label="Watchers 2"><option selected>Same</option>';
   t.match(refused.text, `${select}<option value="${first.id}">`);
   const chosen = { '/watcherIds': ['Ada', first.id] };
   const created = await visitor.submit(t, refused, 'Create', chosen);

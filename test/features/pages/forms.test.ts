@@ -66,7 +66,7 @@ t.test('failures are shown beside the fields, with what was entered', async (t) 
   const second = await visitor.submit(t, first, 'Create', valid);
   t.equal(second.status, 400);
   t.match(second.text, 'city must be of type string');
-  t.match(second.text, '<option value="none &#60;i&#62;" selected>');
+  t.match(second.text, '<option selected>none &#60;i&#62;</option>');
   t.match(second.text, />\na\r?\nb<\/textarea>/, 'what was entered is still there');
   t.equal((await service.send('GET', '/tasks?page=1')).json.meta.total, 0);
 });
@@ -245,6 +245,6 @@ t.test('a form says what each field may have, and has none that no record may ha
   const { text } = await new PageVisitor(service).get('/rules?_new');
   for (const [at, [, hint]] of HINTS.entries())
     t.match(text, `<p class="hint" id="new-f${at}-hint">${hint}</p>`);
-  t.match(text, '<option value="all">all</option>');
+  t.match(text, '<option>all</option>');
   t.notMatch(text, /name="\/(?:never|none)"/);
 });
