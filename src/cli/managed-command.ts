@@ -11,7 +11,7 @@ import { parseUuid } from '../uuid.js';
 import { parse, subcommandOf } from './arguments.js';
 import type { Command, CommandTable } from './command.js';
 import { configOf, type Io, inputText, UsageError } from './io.js';
-import { ListOutput, print } from './output.js';
+import { print, printPages } from './output.js';
 import { endOf, withDatabase } from './with-database.js';
 
 /**
@@ -47,15 +47,9 @@ export async function managedCommand<Item extends Stored, Input>(
     });
   }
   if (verb === 'list')
-    return onDatabase(async (db) => {
-      const output = new ListOutput(io, json);
-      let page: readonly Item[] = [];
-      do {
-        page = await store.list(db, page.at(-1)?.id, limit);
-        for (const item of page) output.add(store.shown(item));
-      } while (page.length === limit);
-      output.end();
-    });
+    return onDatabase((db) =>
+      printPages(io, json, limit, (after) => store.list(db, after, limit), store.shown),
+    );
   const id = (store.idOf ?? parseUuid)(positionals[0]!);
   if (id === undefined) throw new UsageError(`${name} ${verb} needs the id of a ${singular}`, name);
   const absent = () => new ExitError(`there is no ${singular} ${id}`);

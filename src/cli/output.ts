@@ -2,34 +2,31 @@ import { randomUUID } from 'node:crypto';
 import { accessSync, constants, createWriteStream, lstatSync, renameSync, rmSync } from 'node:fs';
 import type { Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
-import { fileOf, type Io, type Output, OutputError } from './io.js';
+import { fileOf, type Io, OutputError } from './io.js';
 
 /** Prints what a command has done: with --json the document alone, else the text. */
 export function print({ stdout }: Pick<Io, 'stdout'>, json: boolean, document: object, text: string): void {
   stdout.write(json ? `${JSON.stringify(document)}\n` : text);
 }
 
-/** Prints a list of unknown length: with --json an array, else one object a line. */
-export class ListOutput {
-  readonly #out: Output;
-  #isFirst = true;
-
-  constructor(
-    { stdout }: Io,
-    readonly json: boolean,
-  ) {
-    this.#out = stdout;
-  }
-
-  add(entry: object): void {
-    const separator = this.json ? (this.#isFirst ? '[\n' : ',\n') : '';
-    this.#out.write(`${separator}${JSON.stringify(entry)}${this.json ? '' : '\n'}`);
-    this.#isFirst = false;
-  }
-
-  end(): void {
-    if (this.json) this.#out.write(this.#isFirst ? '[]\n' : '\n]\n');
-  }
+/** Prints a list that is read `max` at a time, each page after an id: with --json an array, else one object a line. */
+export async function printPages<Item extends { readonly id: string }>(
+  { stdout }: Io,
+  json: boolean,
+  max: number,
+  read: (after: string | undefined) => Promise<readonly Item[]>,
+  shown: (item: Item) => object,
+): Promise<void> {
+  let before = json ? '[\n' : '';
+  let page: readonly Item[] = [];
+  do {
+    page = await read(page.at(-1)?.id);
+    for (const item of page) {
+      stdout.write(`${before}${JSON.stringify(shown(item))}${json ? '' : '\n'}`);
+      if (json) before = ',\n';
+    }
+  } while (page.length === max);
+  if (json) stdout.write(before === '[\n' ? '[]\n' : '\n]\n');
 }
 
 /**

@@ -76,10 +76,8 @@ export function byGroup(
   return [...groups];
 }
 
-/** Whether a page exists, and the caller may open it. Keys exist where they are accepted. */
-export function isOpen(site: Site, path: string, { principal }: ShownRequest): boolean {
-  const { routes, auth } = site;
-  if (path === '/keys' && !auth.includes('api-key') && !auth.includes('mtls')) return false;
+/** Whether a page exists, and the caller may open it. */
+export function isOpen({ routes }: Site, path: string, { principal }: ShownRequest): boolean {
   const get = routes.get(path)?.actions.GET;
   return get !== undefined && visible(principal, get);
 }

@@ -4,11 +4,10 @@ import { openCollections } from '../../api/record-actions.js';
 import { knownScopes, scopeFault } from '../../auth/user-scopes.js';
 import { parse, subcommandOf } from '../../cli/arguments.js';
 import { type Io, nextLine, UsageError } from '../../cli/io.js';
-import { ListOutput, print } from '../../cli/output.js';
+import { print, printPages } from '../../cli/output.js';
 import { idOf, withResources } from '../../cli/with-database.js';
 import { setUserFields } from '../../collection/password-writes.js';
 import type { Config } from '../../config/config.js';
-import type { Db } from '../../db/db.js';
 import { loadDeclarations, resourcesOf } from '../../declarations/load-declarations.js';
 import { COMMANDS } from './commands.js';
 import { STORED_ACCOUNTS } from './user-accounts.js';
@@ -17,16 +16,17 @@ import { STORED_ACCOUNTS } from './user-accounts.js';
 export async function usersCommand(args: string[], io: Io): Promise<void> {
   const { verb, rest } = subcommandOf(COMMANDS, 'users', args);
   const { values, positionals } = parse(COMMANDS, 'users', verb, rest);
-  const { name, scopes: list, json } = values as Partial<Record<'name' | 'scopes', string>> & typeof values;
+  const { name, scopes: given, json } = values as Partial<Record<'name' | 'scopes', string>> & typeof values;
   const [email = ''] = positionals as string[];
   // An empty list withdraws all scopes.
-  const scopes = list?.split(',').filter((scope) => scope !== '');
+  const scopes = given?.split(',').filter((scope) => scope !== '');
   const password = verb === 'create' || verb === 'set-password' ? await readPassword(io) : undefined;
   await withResources(io, async (resources, database, config) => {
     const { db } = database;
     const all = openCollections(db, resources, config.tombstones);
     const users = all.find(({ resource }) => resource.hasPasswords)!.whole;
-    if (verb === 'list') return printAll(io, json, db);
+    const { list, shown } = STORED_ACCOUNTS;
+    if (verb === 'list') return printPages(io, json, LIMIT, (after) => list(db, after, LIMIT), shown);
     await requireKnown(scopes ?? [], config);
     const isNew = verb === 'create';
     const id = isNew
@@ -51,16 +51,6 @@ export async function usersCommand(args: string[], io: Io): Promise<void> {
 
 /** Accounts that are read at a time. */
 const LIMIT = 1000;
-
-async function printAll(io: Io, json: boolean, db: Db): Promise<void> {
-  const output = new ListOutput(io, json);
-  let page: Awaited<ReturnType<typeof STORED_ACCOUNTS.list>> = [];
-  do {
-    page = await STORED_ACCOUNTS.list(db, page.at(-1)?.id, LIMIT);
-    for (const { members } of page) output.add(members);
-  } while (page.length === LIMIT);
-  output.end();
-}
 
 async function requireKnown(scopes: readonly string[], config: Config): Promise<void> {
   const known = knownScopes(resourcesOf(await loadDeclarations(config)));
