@@ -5,7 +5,6 @@ import { openDatabase } from '../../src/db/open-database.js';
 import { createProvider } from '../../src/features/issuer/provider.js';
 import { ISSUER_SETTINGS } from '../../src/features/issuer/settings.js';
 import { openKeys } from '../../src/features/issuer/signing-keys.js';
-import { Strangers } from '../../src/features/issuer/strangers.js';
 import { createLog } from '../../src/telemetry/log.js';
 import { listen } from './listen.js';
 
@@ -18,6 +17,6 @@ const provider = createProvider({
   db,
   checkReplay: createReplayGuard(db),
   keys,
-  strangers: new Strangers(0, () => async () => undefined),
+  admit: async () => undefined,
 });
 listen(createServer(provider.callback()));

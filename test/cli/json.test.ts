@@ -126,7 +126,7 @@ t.test('errors are documents with a code, on the standard error output', async (
     [['migrate'], away, 69, 'UNAVAILABLE'],
     [['export', 'none', '-o', 'x'], {}, 1, 'FAILED'],
     [['serve'], { PORT: 'x' }, 78, 'CONFIGURATION'],
-    [words('token --client x --service http://127.0.0.1:1'), { CLIENT_SECRET: 's' }, 69, 'UNAVAILABLE'],
+    [words('login --client x --service http://127.0.0.1:1'), {}, 69, 'UNAVAILABLE'],
     [['verify-webhook', '--header', 'a: b'], secret, 1, 'MISSING_HEADERS'],
   ];
   for (const [args, env, code, name] of rows) {

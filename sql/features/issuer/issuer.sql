@@ -100,17 +100,9 @@ where hash = any (array(
 returning true;
 
 -- name: stored_token ($1 hashes in base64, as a JSON array)
-select payload, array_to_string(user_scopes.scopes, ' ') as scopes, metadata as client, passwords.version,
-  expires_at > now() and (
-    grant_hash is null
-    or exists (select from issuer_records as parent where parent.hash = token.grant_hash and parent.expires_at > now())
-  ) as is_active
-from issuer_records as token
-join issuer_clients on issuer_clients.id = client_id
-left join user_scopes using (user_id)
-left join passwords using (user_id)
-where token.hash = any (array(select decode(value, 'base64') from json_array_elements_text($1::text::json)))
-  and not exists (select from plinth_disabled_users as disabled where disabled.user_id = token.user_id);
+select payload, expires_at <= now() as expired
+from issuer_records
+where hash = any (array(select decode(value, 'base64') from json_array_elements_text($1::text::json)));
 
 -- One row for each grant that still exists and has no disabled user, for each client that still exists, and for each token that
 -- was revoked. The scopes are what an operator granted to the user of the grant.

@@ -2,7 +2,6 @@ import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { CredentialRejected } from '../../auth/principal.js';
 import type { Db } from '../../db/db.js';
 import { ISSUER_SQL } from './issuer-statements.js';
-import { errors } from './oidc-provider.js';
 import { GRANT_CLAIM, type OwnTokens, REVOKED_TOKEN, recordHash } from './own-tokens.js';
 import { Records } from './provider-records.js';
 import { findAccount } from './user-claims.js';
@@ -18,26 +17,16 @@ type Claims = Awaited<ReturnType<OwnTokens['claimsOf']>>;
  * the scopes are those that its user may still allow.
  */
 export function handleAccessJwts(provider: Provider, db: Db, tokens: OwnTokens): void {
-  const refused = new WeakSet<KoaContextWithOIDC>();
-  const onError = (ctx: KoaContextWithOIDC, error: Error) => {
-    if (error instanceof errors.UnsupportedTokenType) refused.add(ctx);
-  };
-  provider.on('introspection.error', onError);
-  provider.on('revocation.error', onError);
   provider.use(async (context, next) => {
     await next();
     const ctx = context as KoaContextWithOIDC;
+    const { error } = (ctx.body ?? {}) as { readonly error?: unknown };
     try {
-      if (refused.has(ctx)) await handleJwt(db, tokens, ctx);
+      if (error === 'unsupported_token_type') await handleJwt(db, tokens, ctx);
       else if (ctx.oidc?.route === 'introspection') await limitScope(tokens, ctx);
       // An empty body has no type, and some clients refuse any type but JSON.
       if (ctx.oidc?.route === 'revocation' && ctx.body === '') ctx.remove('Content-Type');
     } catch (error) {
-      if (error instanceof errors.OIDCProviderError) {
-        ctx.status = error.statusCode;
-        ctx.body = { error: error.error, error_description: error.error_description };
-        return;
-      }
       ctx.status = 500;
       ctx.body = { error: 'server_error', error_description: 'The token could not be looked up.' };
       provider.emit('server_error', ctx, error);
@@ -46,33 +35,31 @@ export function handleAccessJwts(provider: Provider, db: Db, tokens: OwnTokens):
 }
 
 async function handleJwt(db: Db, tokens: OwnTokens, ctx: KoaContextWithOIDC): Promise<void> {
-  const claims = await validClaims(tokens, String(ctx.oidc.params!.token));
-  if (ctx.oidc.route === 'revocation') {
-    if (claims) await revoke(db, ctx, claims);
-    ctx.body = '';
-  } else ctx.body = introspected(ctx, claims);
+  // A token that is not valid (any more) cannot be revoked either (RFC 7009 section 2.2).
+  const claims = await tokens.claimsOf(String(ctx.oidc.params!.token)).catch((error: unknown) => {
+    if (!(error instanceof CredentialRejected)) throw error;
+    return undefined;
+  });
   ctx.status = 200;
-}
-
-/** Undefined for a token that is not valid (any more), which cannot be revoked either (RFC 7009 section 2.2). */
-async function validClaims(tokens: OwnTokens, text: string): Promise<Claims | undefined> {
-  try {
-    return await tokens.claimsOf(text);
-  } catch (error) {
-    if (error instanceof CredentialRejected) return undefined;
-    throw error;
+  if (ctx.oidc.route !== 'revocation') ctx.body = introspected(ctx, claims);
+  else {
+    ctx.body = '';
+    if (claims) await revoke(db, ctx, claims);
   }
 }
 
 /**
  * Revokes a token of the client that requests it. With a token of a user ends what was issued from its grant, as the
- * revocation of an opaque token does. Throws invalid_request for a token of another client.
+ * revocation of an opaque token does. A token of another client is invalid_request.
  */
-async function revoke(db: Db, { oidc }: KoaContextWithOIDC, claims: Claims): Promise<void> {
-  const { clientId, clientAuthMethod } = oidc.client!;
+async function revoke(db: Db, ctx: KoaContextWithOIDC, claims: Claims): Promise<void> {
+  const { clientId, clientAuthMethod } = ctx.oidc.client!;
   if (claims.client_id !== clientId) {
     if (clientAuthMethod === 'none') return;
-    throw new errors.InvalidRequest('client is not authorized to revoke the token');
+    ctx.status = 400;
+    const error_description = 'client is not authorized to revoke the token';
+    ctx.body = { error: 'invalid_request', error_description };
+    return;
   }
   const { [GRANT_CLAIM]: grant, jti, exp } = claims;
   if (typeof grant === 'string') await db.run(ISSUER_SQL.revoke_grant, [recordHash('Grant', grant)]);

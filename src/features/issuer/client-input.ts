@@ -6,14 +6,7 @@ import { invalid } from '../../errors/input-errors.js';
 import type { Failure } from '../../errors/problem.js';
 import type { Json } from '../../json.js';
 import { compileOnFirstUse } from '../../validation/validation.js';
-import {
-  CLIENT,
-  CLIENT_SCHEMA,
-  DEVICE_GRANT,
-  type GrantType,
-  ID_TOKEN_ALGORITHMS,
-  SHORT_NAMES,
-} from './client-kind.js';
+import { CLIENT, CLIENT_SCHEMA, DEVICE_GRANT, ID_TOKEN_ALGORITHMS, SHORT_NAMES } from './client-kind.js';
 import { isClaimScope } from './client-scopes.js';
 import { CLIENT_TABLE, type ClientFields, createClient, isNative, type StoredClient } from './clients.js';
 
@@ -44,7 +37,7 @@ function readClientInput(
     id_token_signed_response_alg: ID_TOKEN_ALGORITHMS[0],
     first_party: false,
     ...given,
-    grant_types: given.grant_types.map((each) => SHORT_NAMES[each] ?? (each as GrantType)),
+    grant_types: given.grant_types.map((each) => SHORT_NAMES[each] ?? each),
   };
   const native = isNative(fields);
   const failures = [

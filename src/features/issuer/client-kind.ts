@@ -3,14 +3,13 @@ import type { InputSchema, Kind } from '../../api/kind.js';
 
 export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 const GRANT_TYPES = ['authorization_code', 'refresh_token', 'client_credentials', DEVICE_GRANT] as const;
-export type GrantType = (typeof GRANT_TYPES)[number];
 
 /** How ID tokens may be signed; the first one by default. */
 export const ID_TOKEN_ALGORITHMS = ['ES256', 'RS256'] as const;
 export type IdTokenAlgorithm = (typeof ID_TOKEN_ALGORITHMS)[number];
 
 /** Short names of grant types, besides their own. */
-export const SHORT_NAMES: Readonly<Record<string, GrantType>> = { device_code: DEVICE_GRANT };
+export const SHORT_NAMES: Readonly<Record<string, string>> = { device_code: DEVICE_GRANT };
 
 const URIS = {
   type: 'array',

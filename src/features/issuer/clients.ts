@@ -5,7 +5,7 @@ import { type Created, inTable, type Stored } from '../../api/managed-endpoints.
 import { scopesOf } from '../../auth/principal.js';
 import type { Db, Row } from '../../db/db.js';
 import { nextIdentity, parseUuid } from '../../uuid.js';
-import { type GrantType, ID_TOKEN_ALGORITHMS, type IdTokenAlgorithm } from './client-kind.js';
+import { ID_TOKEN_ALGORITHMS, type IdTokenAlgorithm } from './client-kind.js';
 import { ISSUER_SQL } from './issuer-statements.js';
 import { API_SCOPES } from './own-tokens.js';
 
@@ -20,7 +20,7 @@ export interface ClientFields {
   readonly name: string;
   /** A confidential one has a secret. */
   readonly type: 'public' | 'confidential';
-  readonly grant_types: readonly GrantType[];
+  readonly grant_types: readonly string[];
   /** Of a native client, loopback addresses with any port; of any client, exact ones. */
   readonly redirect_uris: readonly string[];
   /** Where users may return to after they signed out; compared as redirect URIs are. */

@@ -1,10 +1,6 @@
 import { type CommandTable, formsOf, JSON_OPTION } from '../../cli/command.js';
 import { CLIENT } from './client-kind.js';
 
-const SERVICE = {
-  service: { value: 'URL', text: 'the service (http://127.0.0.1:3000, or PORT)' },
-} as const;
-
 /** The commands of the authorization server and its clients. */
 export const COMMANDS = {
   clients: {
@@ -37,45 +33,28 @@ export const COMMANDS = {
     failure: 'the present keys cannot be read',
   },
   login: {
-    summary: 'prints an access token of a user',
+    summary: 'prints an access token of a user, or of a client',
     forms: {
       '': {
         options: {
           client: { value: 'ID', required: true, text: 'the client of the authorization server' },
-          device: { text: 'with a code that is entered on another device' },
-          scope: { value: 'SCOPES', text: 'scopes, separated by spaces (openid self)' },
-          ...SERVICE,
+          'secret-file': {
+            value: 'FILE',
+            text: 'a file with the secret of the client, for a token of the client',
+          },
+          scope: { value: 'SCOPES', text: 'scopes, separated by spaces (of a user: openid self)' },
+          service: { value: 'URL', text: 'the service (http://127.0.0.1:3000, or PORT)' },
           ...JSON_OPTION,
         },
       },
     },
-    text: 'Signs a user in, in the browser (authorization code with PKCE) or with a code for another device, and prints an access\ntoken.',
+    text: 'Prints the address at which a user signs in (authorization code with PKCE), and then an access token.\nWith --secret-file, no user signs in (client credentials).',
     examples: [
       "plinth login --client ID --scope 'openid items:write'",
-      'plinth login --client ID --device --json',
+      'plinth login --client ID --service https://api.example.org --json',
+      'plinth login --client ID --secret-file secret.txt --scope items:read',
     ],
     exits: [1, 69, 78],
     failure: 'no user signed in, or the authorization server refused',
-  },
-  token: {
-    summary: 'prints an access token of a client',
-    forms: {
-      '': {
-        options: {
-          client: { value: 'ID', required: true, text: 'the confidential client' },
-          'secret-file': { value: 'FILE', text: 'a file with its secret; else CLIENT_SECRET' },
-          scope: { value: 'SCOPES', text: 'scopes, separated by spaces' },
-          ...SERVICE,
-          ...JSON_OPTION,
-        },
-      },
-    },
-    text: 'Prints an access token for a confidential client (client credentials).',
-    examples: [
-      'plinth token --client ID --secret-file secret.txt',
-      "CLIENT_SECRET=... plinth token --client ID --scope 'items:read' --json",
-    ],
-    exits: [1, 69, 78],
-    failure: 'the authorization server refused',
   },
 } as const satisfies CommandTable;

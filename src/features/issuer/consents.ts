@@ -4,7 +4,7 @@ import type { Db } from '../../db/db.js';
 import { isClaimScope, mayAllow, withImplied } from './client-scopes.js';
 import { FIRST_PARTY } from './clients.js';
 import { ISSUER_SQL } from './issuer-statements.js';
-import { findUser, type User } from './user-claims.js';
+import { findUser } from './user-claims.js';
 
 type Grant = InstanceType<Provider['Grant']>;
 
@@ -36,41 +36,26 @@ export async function loadGrant(
   db: Db,
   audience: string,
 ): Promise<Grant | undefined> {
-  const { client, session, result, account } = ctx.oidc;
+  const { client, session, result, account, provider } = ctx.oidc;
   const clientId = client!.clientId;
   const user = await findUser(db, account!.accountId);
   if (!user) return undefined;
+  const isRefused = (scope: string) => scope !== 'offline_access' && !mayAllow(user.scopes, scope);
   const requested = [...ctx.oidc.requestParamScopes];
-  const granted = client![FIRST_PARTY] === true ? requested.filter((scope) => !isRefused(user, scope)) : [];
+  const granted = client![FIRST_PARTY] === true ? requested.filter((scope) => !isRefused(scope)) : [];
   if (granted.length > 0) await rememberConsent(db, user.id, clientId, granted);
-  const { Grant } = ctx.oidc.provider;
   const grantId = result?.consent?.grantId ?? session!.grantIdFor(clientId);
-  const found = grantId === undefined ? undefined : await Grant.find(grantId);
-  const grant =
-    found?.accountId === user.id ? found : await renewed(ctx.oidc.provider, db, user, clientId, audience);
-  if (grant && granted.length > 0) {
-    addScopes(grant, audience, granted);
+  const stored = grantId === undefined ? undefined : await provider.Grant.find(grantId);
+  const found = stored?.accountId === user.id ? stored : undefined;
+  const [consent] = found ? [] : await db.run(ISSUER_SQL.consent, [user.id, clientId]);
+  const added = [...granted, ...[...scopesOf(consent?.scopes)].filter((scope) => !isRefused(scope))];
+  if (!found && added.length === 0) return undefined;
+  const grant = found ?? new provider.Grant({ accountId: user.id, clientId });
+  if (added.length > 0) {
+    addScopes(grant, audience, added);
     await grant.save();
   }
-  const refused = requested.filter((scope) => isRefused(user, scope));
-  if (grant && refused.length > 0) grant.rejectResourceScope(audience, refused.join(' '));
-  return grant;
-}
-
-const isRefused = ({ scopes }: User, scope: string) => scope !== 'offline_access' && !mayAllow(scopes, scope);
-
-async function renewed(
-  provider: Provider,
-  db: Db,
-  user: User,
-  clientId: string,
-  audience: string,
-): Promise<Grant | undefined> {
-  const [row] = await db.run(ISSUER_SQL.consent, [user.id, clientId]);
-  const allowed = [...scopesOf(row?.scopes)].filter((scope) => !isRefused(user, scope));
-  if (allowed.length === 0) return undefined;
-  const grant = new provider.Grant({ accountId: user.id, clientId });
-  addScopes(grant, audience, allowed);
-  await grant.save();
+  const refused = requested.filter(isRefused);
+  if (refused.length > 0) grant.rejectResourceScope(audience, refused.join(' '));
   return grant;
 }

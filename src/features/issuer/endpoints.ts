@@ -1,4 +1,4 @@
-import { type Doc, json, objectOf, TEXT } from '../../api/doc.js';
+import { json, objectOf, TEXT } from '../../api/doc.js';
 import { at, type Endpoint } from '../../api/endpoint.js';
 import { absent } from '../../errors/record-errors.js';
 import { badRequest } from '../../errors/request-errors.js';
@@ -11,31 +11,22 @@ import { WAYS, type WaysServices } from './sign-in-ways.js';
 import { claimsOf, findUser } from './user-claims.js';
 
 /**
- * The services that endpoints of the authorization server run with. `plain` and `limited` handle requests to oidc-provider,
- * the latter where secrets could be guessed, `inAddressOrForm` those whose parameters are in the address or in a form, `interact`
- * those to the pages on which users sign in and consent, `account` those to the page about their account.
+ * Handlers of requests: `plain` and `limited` by oidc-provider, the latter where secrets could be guessed, `inAddressOrForm` with
+ * parameters in the address or in a form, `interact` to the pages on which users sign in and consent, `account` to the page about
+ * their account, and `returned` of browsers that return from other issuers.
  */
-export interface IssuerServices extends ClientServices, WaysServices {
-  readonly plain: Handler;
-  readonly limited: Handler;
-  readonly inAddressOrForm: Handler;
-  readonly interact: Handler;
-  readonly account: Handler;
-  /** Receives browsers that return from other issuers. */
-  readonly returned: Handler;
-}
+type Handlers = Readonly<
+  Record<'plain' | 'limited' | 'inAddressOrForm' | 'interact' | 'account' | 'returned', Handler>
+>;
 
-const CLAIMS: Pick<Doc, 'tag' | 'success' | 'errors'> = {
-  tag: 'authorization',
-  success: { 200: json('The claims.', 'UserInfo', ['Cache-Control']) },
-  errors: [['NOT_FOUND', 'simple']],
-};
+/** The services that endpoints of the authorization server run with. */
+export interface IssuerServices extends ClientServices, WaysServices, Handlers {}
 
 /** The methods of a path whose requests a handler responds to. Batches alone run them. */
 const handled = (
   methods: readonly Endpoint['method'][],
   path: string,
-  by: 'plain' | 'limited' | 'inAddressOrForm' | 'interact' | 'account' | 'returned',
+  by: keyof Handlers,
 ): Endpoint<IssuerServices>[] =>
   methods.map((method) => ({
     method,
@@ -73,20 +64,21 @@ export const ENDPOINTS: readonly Endpoint<IssuerServices>[] = [
   ...handled(['GET', 'POST'], ACCOUNT, 'account').map((each) =>
     each.method === 'GET' ? { ...each, homeLink: { name: 'account', position: 11 } } : each,
   ),
-  {
-    ...at('GET', PATHS.userinfo, { scopes: ['openid'] }),
-    doc: { ...CLAIMS, id: 'getUserInfo', summary: 'Claims about the user of the token (OpenID Connect)' },
+  ...(['GET', 'POST'] as const).map((method) => ({
+    ...at(method, PATHS.userinfo, { scopes: ['openid'] }),
+    offers: [JSON_TYPE],
+    doc: {
+      id: `${method.toLowerCase()}UserInfo`,
+      tag: 'authorization' as const,
+      summary: 'Claims about the user of the token (OpenID Connect)',
+      success: { 200: json('The claims.', 'UserInfo', ['Cache-Control']) },
+      errors: [['NOT_FOUND', 'simple']] as const,
+    },
     schemas: () => ({
       UserInfo: { ...objectOf({ sub: TEXT }), description: 'OpenID Connect claims of the user.' },
     }),
     run: userinfo,
-  },
-  {
-    ...at('POST', PATHS.userinfo, { scopes: ['openid'] }),
-    offers: [JSON_TYPE],
-    doc: { ...CLAIMS, id: 'postUserInfo', summary: 'The same by POST' },
-    run: userinfo,
-  },
+  })),
 ];
 
 /** The claims about the token's user that its scopes grant (OpenID Connect Core section 5.3): 200, 404 for a client. */

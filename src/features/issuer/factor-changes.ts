@@ -4,11 +4,16 @@ import { ACCOUNTS_SETTINGS, hasMail } from '../accounts/settings.js';
 import { ISSUER_SQL } from './issuer-statements.js';
 import type { PasskeyForm } from './pages/page-frame.js';
 import type { Enrolment } from './pages/second-factor-page.js';
-import type { AccountParts, InteractionParts } from './sign-in-parts.js';
+import type { SignInParts } from './sign-in-parts.js';
 import type { User } from './user-claims.js';
 
-/** The values with which a form or a program requests an action; empty: there is none. */
-type Given = (name: 'action' | 'secret' | 'code' | 'response' | 'token' | 'id') => string;
+/** An action: of a user, by the values of a form or a program (empty: there is none), and its Accept-Language. */
+type Action = (
+  parts: SignInParts,
+  user: User,
+  given: (name: 'action' | 'secret' | 'code' | 'response' | 'token' | 'id' | 'email') => string,
+  language: string | undefined,
+) => Promise<Change>;
 
 /** The result of an action: methods that were proved, and secrets that are shown once, or why nothing has changed. */
 export interface Change {
@@ -25,12 +30,10 @@ export interface Change {
 
 const removal = (what: string, rows: readonly Row[]): Change => (rows.length > 0 ? {} : { missing: what });
 
-/** The actions that change how a user signs in. */
-export const FACTOR_CHANGES: Readonly<
-  Record<string, (parts: InteractionParts, user: User, given: Given) => Promise<Change>>
-> = {
+/** The actions that change how a user signs in, or that request messages which confirm a change. */
+export const CHANGES: Readonly<Record<string, Action>> = {
   'begin-totp': async ({ secondFactors }, user) => ({
-    shown: { app: await secondFactors.enrolment(String(user.record.email)) },
+    shown: { app: await secondFactors.enrolment(user.email) },
   }),
   'confirm-totp': async ({ secondFactors }, user, given) => {
     const secret = given('secret');
@@ -39,13 +42,13 @@ export const FACTOR_CHANGES: Readonly<
     const fault = { path: '/code', message: 'The code is not valid.' };
     return user.hasTotp
       ? { fault }
-      : { fault, shown: { app: await secondFactors.enrolment(String(user.record.email), secret) } };
+      : { fault, shown: { app: await secondFactors.enrolment(user.email, secret) } };
   },
   'remove-totp': async ({ db }, { id }) =>
     removal('authenticator app', await db.run(ISSUER_SQL.remove_totp, [id])),
-  'begin-passkey': async ({ passkeys }, { id, record }) =>
+  'begin-passkey': async ({ passkeys }, { id, email }) =>
     passkeys.isAvailable
-      ? { shown: { passkey: await passkeys.creationForm({ id, email: String(record.email) }) } }
+      ? { shown: { passkey: await passkeys.creationForm(id, email) } }
       : { fault: { path: '/action', message: 'Passkeys are not available at this address.' } },
   passkey: async ({ passkeys }, { id }, given) =>
     (await passkeys.add(id, given('response'), given('token')))
@@ -59,47 +62,42 @@ export const FACTOR_CHANGES: Readonly<
       ? { fault: { path: '/id', message: 'Nothing else signs you in. Add a passkey first.' } }
       : removal('link', rows);
   },
+  'change-address': async ({ config, db }, user, given, language) => {
+    if (!hasMail(ACCOUNTS_SETTINGS.of(config))) return NO_MAIL;
+    const { requestAddress } = await import('../accounts/account-changes.js');
+    await requestAddress(db, user, given('email'), language);
+    return {};
+  },
+  'delete-account': async ({ config, db }, user, _given, language) => {
+    if (!hasMail(ACCOUNTS_SETTINGS.of(config))) return NO_MAIL;
+    const { requestRemoval } = await import('../accounts/account-changes.js');
+    await requestRemoval(db, user, language);
+    return {};
+  },
 };
-
-/** Changes how a user signs in. Undefined: there is no such action. */
-export async function changeFactors(
-  parts: InteractionParts,
-  headers: IncomingHttpHeaders,
-  user: User,
-  given: Given,
-): Promise<Change | undefined> {
-  const action = given('action');
-  if (!Object.hasOwn(FACTOR_CHANGES, action)) return undefined;
-  const change = await FACTOR_CHANGES[action]!(parts, user, given);
-  if (!change.fault && change.missing === undefined && !action.startsWith('begin-'))
-    await noteLanguage(parts, headers, user.id);
-  return change;
-}
 
 /** The actions that messages confirm. */
 export const MAILED_CHANGES: readonly string[] = ['change-address', 'delete-account'];
 
-/** Sends the messages that confirm another address, or the end of the account. Throws 400 and 429. */
-export async function requestByMail(
-  { config, db }: AccountParts,
+const NO_MAIL: Change = { fault: { path: '/action', message: 'This service sends no messages.' } };
+
+/** Runs one of the actions. Throws 400 and 429. */
+export async function change(
+  parts: SignInParts,
   headers: IncomingHttpHeaders,
-  { id, record }: User,
-  action: string,
-  address: string,
+  user: User,
+  given: Parameters<Action>[2],
 ): Promise<Change> {
-  if (!hasMail(ACCOUNTS_SETTINGS.of(config)))
-    return { fault: { path: '/action', message: 'This service sends no messages.' } };
-  const { requestAddress, requestRemoval } = await import('../accounts/account-changes.js');
-  const requester = { id, email: String(record.email) };
-  const language = headers['accept-language'];
-  if (action === 'delete-account') await requestRemoval(db, requester, language);
-  else await requestAddress(db, requester, address, language);
-  return {};
+  const action = given('action');
+  const made = await CHANGES[action]!(parts, user, given, headers['accept-language']);
+  const isAtOnce = !action.startsWith('begin-') && !MAILED_CHANGES.includes(action);
+  if (isAtOnce && !made.fault && made.missing === undefined) await noteLanguage(parts, headers, user.id);
+  return made;
 }
 
 /** The notes of the last changes of a user, which triggers request, are in the language of the request. */
 export async function noteLanguage(
-  { config, db }: InteractionParts,
+  { config, db }: SignInParts,
   headers: IncomingHttpHeaders,
   userId: string,
 ): Promise<void> {

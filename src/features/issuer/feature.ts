@@ -4,13 +4,10 @@ import { CLIENT } from './client-kind.js';
 import { COMMANDS } from './commands.js';
 import type { IssuerServices } from './endpoints.js';
 
-const login = () => withPackage(import('./login.js'), 'The command', 'openid-client');
-
 /** The embedded authorization server. */
 export default {
   openCredentials: async ({ config, db, log }) => {
-    const { OwnTokens } = await import('./own-tokens.js');
-    const { browserSessions } = await import('./own-tokens.js');
+    const { browserSessions, OwnTokens } = await import('./own-tokens.js');
     return { tokens: new OwnTokens(config, db, log), session: browserSessions(db, config) };
   },
   endpoints: async (config) => {
@@ -49,12 +46,10 @@ export default {
     login: {
       ...COMMANDS.login,
       group: 'access',
-      run: async (args, io) => (await login()).loginCommand(args, io),
-    },
-    token: {
-      ...COMMANDS.token,
-      group: 'access',
-      run: async (args, io) => (await login()).tokenCommand(args, io, io.env.CLIENT_SECRET),
+      run: async (args, io) => {
+        const loading = import('./login.js');
+        return (await withPackage(loading, 'The command', 'openid-client')).loginCommand(args, io);
+      },
     },
   },
 } satisfies Feature<IssuerServices>;

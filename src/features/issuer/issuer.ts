@@ -1,7 +1,7 @@
 import type { EventEmitter } from 'node:events';
 import { isDeepStrictEqual } from 'node:util';
 import { decodeJwt } from 'jose';
-import type { Core, OpenFeature } from '../../app/open-features.js';
+import type { Core } from '../../app/open-features.js';
 import { problemOf } from '../../db/database-errors.js';
 import { payloadTooLarge, unsupportedMediaType } from '../../errors/input-errors.js';
 import { badRequest } from '../../errors/request-errors.js';
@@ -23,9 +23,8 @@ import { createProvider } from './provider.js';
 import { guardResponses } from './provider-guards.js';
 import { SecondFactors } from './second-factors.js';
 import { ISSUER_SETTINGS } from './settings.js';
-import type { InteractionParts } from './sign-in-parts.js';
 import { type IssuerKeys, openKeys, readKeys } from './signing-keys.js';
-import { Strangers } from './strangers.js';
+import { limitStrangers } from './strangers.js';
 import type { UpstreamSignIn } from './upstream-sign-in.js';
 
 /** A notification of new keys can be lost, and a key begins to sign at its own time. */
@@ -37,13 +36,6 @@ const MAX_FORM_BYTES = 8192;
 /** The parts of the core that the authorization server uses. */
 type IssuerCore = Pick<Core, 'config' | 'db' | 'log' | 'limitAddresses'> & { readonly auth: Auth };
 
-/** The open authorization server. */
-interface Open {
-  readonly services: IssuerServices;
-  readonly metrics: NonNullable<OpenFeature['metrics']>;
-  close(): void;
-}
-
 /**
  * Opens the embedded authorization server, and creates its keys on the first start. `scopes` are those of the API, `users` the
  * collection of those that sign in. Throws ExitError for a wrong AUTH_SERVER_KEY.
@@ -53,16 +45,16 @@ export async function openIssuer(
   own: OwnTokens,
   scopes: readonly string[],
   users: Collection,
-): Promise<Open> {
+) {
   const { config, db, log, auth, limitAddresses } = core;
   const { authServerKey, signInsPerAddress } = ISSUER_SETTINGS.of(config);
-  const strangers = new Strangers(signInsPerAddress, limitAddresses);
+  const admit = limitStrangers(signInsPerAddress, limitAddresses);
   const { UpstreamSignIn } = hasUpstreams(config)
     ? await withPackage(import('./upstream-sign-in.js'), 'UPSTREAM_<NAME>_ISSUER', 'openid-client')
     : {};
   const keys = await openKeys(db, authServerKey);
   const upstreams = UpstreamSignIn && new UpstreamSignIn(core, keys.pagesSecret, users);
-  const open = (keys: IssuerKeys) => openProvider(core, own, keys, strangers, upstreams);
+  const open = (keys: IssuerKeys) => openProvider(core, own, keys, admit, upstreams, users);
   let current = open(keys);
 
   /** Requests in flight continue with the former keys, which stay published. */
@@ -88,12 +80,11 @@ export async function openIssuer(
     (handle: Handler): Handler =>
     (request) =>
       inRequest(async () => handle(request), request.address);
-  const accountParts = () => ({ ...current.parts, users });
   const services: IssuerServices = {
     db,
     scopes,
     accounts: auth.accounts,
-    parts: accountParts,
+    parts: () => current.parts,
     plain: handling(respond),
     limited: (request) =>
       inRequest(() => respond(request), request.address, auth.throttle.begin(request.address)),
@@ -102,8 +93,8 @@ export async function openIssuer(
       requireSmall(request);
       return repeatedByGet(request);
     }),
-    interact: handling((request) => interact(current.provider, current.parts, request)),
-    account: handling((request) => account(current.provider, accountParts(), request)),
+    interact: handling((request) => interact(current.parts, request)),
+    account: handling((request) => account(current.parts, request)),
     returned: async (request) => upstreams!.returned(request),
   };
   return { services, metrics: { ...upstreams?.metrics }, close: () => clearInterval(timer) };
@@ -146,18 +137,19 @@ function requireSmall({ body }: HandledRequest): void {
   if (body.length > MAX_FORM_BYTES) throw payloadTooLarge(MAX_FORM_BYTES);
 }
 
-/** A provider with these keys. */
+/** A provider with these keys, and the parts of the sign-in to it. */
 function openProvider(
   { config, db, log, auth }: IssuerCore,
-  own: OwnTokens,
+  tokens: OwnTokens,
   keys: IssuerKeys,
-  strangers: Strangers,
+  admit: () => Promise<void>,
   upstreams: UpstreamSignIn | undefined,
+  users: Collection,
 ) {
   const { signIn, throttle, checkReplay } = auth;
-  const provider = createProvider({ config, db, checkReplay, keys, strangers });
+  const provider = createProvider({ config, db, checkReplay, keys, admit });
   guardResponses(provider);
-  handleAccessJwts(provider, db, own);
+  handleAccessJwts(provider, db, tokens);
   provider.on('server_error', (ctx, error) => {
     const requestId = ctx.response.get('X-Request-Id');
     const problem = problemOf(error);
@@ -171,17 +163,9 @@ function openProvider(
     log.error({ err: error }, 'the authorization server failed'),
   );
   const { pagesSecret: csrfSecret } = keys;
-  const passkeys = new Passkeys(db, new URL(config.issuer!), csrfSecret, checkReplay);
-  const secondFactors = new SecondFactors(db, new URL(config.issuer!).hostname, csrfSecret);
-  const parts: InteractionParts = {
-    config,
-    db,
-    signIn,
-    throttle,
-    csrfSecret,
-    passkeys,
-    secondFactors,
-    upstreams,
-  };
-  return { keys, provider, handle: provider.callback(), parts };
+  const site = new URL(config.issuer!);
+  const passkeys = new Passkeys(db, site, csrfSecret, checkReplay);
+  const secondFactors = new SecondFactors(db, site.hostname, csrfSecret);
+  const own = { provider, config, db, signIn, throttle, csrfSecret, users };
+  return { keys, handle: provider.callback(), parts: { ...own, passkeys, secondFactors, upstreams } };
 }

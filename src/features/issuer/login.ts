@@ -1,10 +1,9 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import * as client from 'openid-client';
 import { parse } from '../../cli/arguments.js';
-import { configOf, type Io, inputText, UsageError } from '../../cli/io.js';
+import { configOf, type Io, inputText } from '../../cli/io.js';
 import { print } from '../../cli/output.js';
 import { isLoopback } from '../../config/parsers.js';
 import { ExitError, UnavailableError } from '../../errors/exit-error.js';
@@ -15,37 +14,20 @@ const TIMEOUT_S = 10;
 /** How long a user may take. */
 const PATIENCE_MS = 10 * 60_000;
 
-/** Signs a user in and prints an access token. Throws UsageError and ExitError. */
+/** Prints an access token of a user, who signs in, or with the secret of a client a token of this client. Throws UsageError and ExitError. */
 export async function loginCommand(args: string[], io: Io): Promise<void> {
   const { values } = parse(COMMANDS, 'login', '', args);
-  await printToken(io, values.json, async () => {
-    const config = await open(io, values.client, values.service, client.None());
-    const scope = values.scope ?? 'openid self';
-    return values.device ? byDevice(config, scope, io) : byBrowser(config, scope, io);
-  });
-}
-
-/** Prints an access token of a client. Throws UsageError and ExitError. */
-export async function tokenCommand(args: string[], io: Io, secretInEnv: string | undefined): Promise<void> {
-  const { values } = parse(COMMANDS, 'token', '', args);
-  const file = values['secret-file'];
-  const secret = file === undefined ? secretInEnv : inputText(io, file).trim();
-  if (secret === undefined)
-    throw new UsageError('token needs --client, and CLIENT_SECRET or --secret-file', 'token');
-  await printToken(io, values.json, async () => {
-    const config = await open(io, values.client, values.service, client.ClientSecretBasic(secret));
-    return client.clientCredentialsGrant(config, values.scope === undefined ? {} : { scope: values.scope });
-  });
-}
-
-async function printToken(
-  io: Io,
-  json: boolean,
-  request: () => Promise<client.TokenEndpointResponse>,
-): Promise<void> {
+  const { client: id, 'secret-file': file, scope, json } = values;
+  const secret = file === undefined ? undefined : inputText(io, file).trim();
+  const authentication = secret === undefined ? client.None() : client.ClientSecretBasic(secret);
   try {
-    const { access_token, token_type, expires_in, scope } = await request();
-    print(io, json, { access_token, token_type, expires_in, scope }, `${access_token}\n`);
+    const config = await open(io, id, values.service, authentication);
+    const token =
+      secret === undefined
+        ? await byBrowser(config, scope ?? 'openid self', io)
+        : await client.clientCredentialsGrant(config, scope === undefined ? {} : { scope });
+    const { access_token, token_type, expires_in } = token;
+    print(io, json, { access_token, token_type, expires_in, scope: token.scope }, `${access_token}\n`);
   } catch (error) {
     throw explained(error);
   }
@@ -102,9 +84,8 @@ async function byBrowser(
     code_challenge_method: 'S256',
   });
   stderr.write(`Open in a browser: ${url}\n`);
-  if (stderr.isTTY) openBrowser(String(url));
   try {
-    const returned = await callbackOf(listener, redirect, AbortSignal.timeout(PATIENCE_MS));
+    const returned = await callbackOf(listener, redirect);
     return await client.authorizationCodeGrant(config, returned, checks);
   } finally {
     listener.close();
@@ -112,12 +93,10 @@ async function byBrowser(
   }
 }
 
-function callbackOf(
-  listener: ReturnType<typeof createServer>,
-  redirect: string,
-  timer: AbortSignal,
-): Promise<URL> {
+/** The address of the first request by which a browser returns. */
+function callbackOf(listener: Server, redirect: string): Promise<URL> {
   return new Promise((resolve, reject) => {
+    const timer = AbortSignal.timeout(PATIENCE_MS);
     timer.addEventListener('abort', () => reject(new ExitError('no user signed in')));
     listener.on('request', (req, res) => {
       const url = new URL(req.url!, redirect);
@@ -127,25 +106,4 @@ function callbackOf(
       resolve(url);
     });
   });
-}
-
-/** The flow for devices without a browser (RFC 8628). */
-async function byDevice(
-  config: client.Configuration,
-  scope: string,
-  { stderr }: Io,
-): Promise<client.TokenEndpointResponse> {
-  const device = await client.initiateDeviceAuthorization(config, { scope });
-  stderr.write(`Open ${device.verification_uri} and enter ${device.user_code}\n`);
-  return client.pollDeviceAuthorizationGrant(config, device);
-}
-
-function openBrowser(url: string): void {
-  const program = { darwin: 'open', win32: 'explorer' }[process.platform as string] ?? 'xdg-open';
-  // Without one, the user opens the address that was printed. Without memory for a process, spawn throws.
-  try {
-    spawn(program, [url], { stdio: 'ignore', detached: true })
-      .on('error', () => undefined)
-      .unref();
-  } catch {}
 }

@@ -102,18 +102,26 @@ export class OwnTokens implements TokenSource {
   }
 
   verify(text: string): Promise<Token> {
-    const verifyNew = () => (JWT.test(text) ? this.#verifyJwt(text) : this.#verifyOpaque(text));
+    const verifyNew = () => this.#verify(text);
     return this.config.jwtOnce || !this.#isListening ? verifyNew() : this.#cache.add(text, verifyNew);
   }
 
-  /** The claims of a valid JWT, with the scopes that its user may still allow. Rejects with CredentialRejected. */
-  async claimsOf(text: string): Promise<JWTPayload> {
-    return (await this.#claimsOf(text)).claims;
+  async #verify(text: string): Promise<Token> {
+    const { claims, source } = await this.#read(text);
+    const token = tokenOf(claims, this.config);
+    // A user whose id is that of the client is no client.
+    const subject = source.isOfUser ? claims.sub! : token.principal.subject;
+    const { passwordVersion } = source;
+    return { ...token, principal: { ...token.principal, subject, passwordVersion } };
   }
 
-  async #claimsOf(text: string): Promise<{ claims: JWTPayload; source: Source }> {
-    const { config } = this;
-    const claims = await this.#signedClaims(text, config);
+  /** The claims of a valid token, with the scopes that its user may still allow. Rejects with CredentialRejected. */
+  async claimsOf(text: string): Promise<JWTPayload> {
+    return (await this.#read(text)).claims;
+  }
+
+  async #read(text: string): Promise<{ claims: JWTPayload; source: Source }> {
+    const claims = await (JWT.test(text) ? this.#signedClaims(text) : this.#storedClaims(text));
     const { [GRANT_CLAIM]: grant, client_id: client, jti } = claims;
     const sourceId = typeof grant === 'string' ? recordHash('Grant', grant) : CLIENT + client;
     const source = await this.#sourceOf(`${sourceId}\n${recordHash(REVOKED_TOKEN, jti!)}`);
@@ -121,12 +129,8 @@ export class OwnTokens implements TokenSource {
     return { claims: { ...claims, ...scopeOf(source, claims.scope) }, source };
   }
 
-  async #verifyJwt(text: string): Promise<Token> {
-    const { claims, source } = await this.#claimsOf(text);
-    return this.#tokenOf(claims, source);
-  }
-
-  async #signedClaims(text: string, config: Config): Promise<JWTPayload> {
+  async #signedClaims(text: string): Promise<JWTPayload> {
+    const { config } = this;
     try {
       const { payload, protectedHeader } = await jwtVerify(text, this.#keys, {
         algorithms: [OWN_ALGORITHM],
@@ -142,32 +146,15 @@ export class OwnTokens implements TokenSource {
     }
   }
 
-  async #verifyOpaque(text: string): Promise<Token> {
+  async #storedClaims(text: string): Promise<JWTPayload> {
     const hashes = ['AccessToken', 'ClientCredentials'].map((model) => recordHash(model, text));
     const [row] = await this.db.run(ISSUER_SQL.stored_token, [JSON.stringify(hashes)]);
     if (!row) throw refusal(ENDED);
-    if (row.is_active !== true) throw ended(ENDED);
-    const { accountId, clientId, scope, aud, exp, jkt, extra } = JSON.parse(String(row.payload));
-    const source = sourceIn(row, accountId !== undefined);
+    if (row.expired === true) throw ended(ENDED);
+    const { accountId, clientId, grantId, scope, aud, exp, jkt, extra } = JSON.parse(String(row.payload));
     if (aud !== this.config.audience) throw refusal('The access token is for another audience.');
-    const cnf = jkt === undefined ? {} : { cnf: { jkt } };
-    const claims = {
-      ...extra,
-      sub: accountId ?? clientId,
-      client_id: clientId,
-      ...scopeOf(source, scope),
-      exp,
-      jti: text,
-      ...cnf,
-    };
-    return this.#tokenOf(claims, source);
-  }
-
-  #tokenOf(claims: JWTPayload, { isOfUser, passwordVersion }: Source): Token {
-    const token = tokenOf(claims, this.config);
-    // A user whose id is that of the client is no client.
-    const subject = isOfUser ? claims.sub! : token.principal.subject;
-    return { ...token, principal: { ...token.principal, subject, passwordVersion } };
+    const own = { sub: accountId ?? clientId, client_id: clientId, [GRANT_CLAIM]: grantId };
+    return { ...extra, ...own, scope, exp, jti: text, ...(jkt !== undefined && { cnf: { jkt } }) };
   }
 
   /** Each id is that of a source, and after a line break the hash by which the database knows the revoked token. */
@@ -180,7 +167,7 @@ export class OwnTokens implements TokenSource {
       JSON.stringify([...grants, ...pairs.map(([, token]) => token)]),
       JSON.stringify(clients),
     ]);
-    const sources = new Map(rows.map((row) => [String(row.id), sourceIn(row, row.is_of_user === true)]));
+    const sources = new Map(rows.map((row) => [String(row.id), sourceIn(row)]));
     return pairs.map(([source, token]) =>
       sources.has(token) ? undefined : sources.get(source.replace(CLIENT, '')),
     );
@@ -193,10 +180,10 @@ const ENDED = 'The access token is unknown, has expired or has been revoked.';
 /** Begins the id of a source that is a client. */
 const CLIENT = 'client ';
 
-function sourceIn(row: Row, isOfUser: boolean): Source {
+function sourceIn(row: Row): Source {
   const { [API_SCOPES]: clientScopes } = JSON.parse(String(row.client)) as Record<string, unknown>;
   return {
-    isOfUser,
+    isOfUser: row.is_of_user === true,
     scopes: row.scopes,
     clientScopes: withImplied(scopesOf(clientScopes)),
     passwordVersion: passwordVersionOf(row),
@@ -212,9 +199,7 @@ function scopeOf({ isOfUser, scopes, clientScopes }: Source, scope: unknown): { 
   return { scope: isOfUser ? allowedScopes(userScopes(scopes), ofClient) : ofClient };
 }
 
-const FIND = ISSUER_SQL.browser_session;
-
-const ID = /^[\w-]{16,64}$/;
+const SESSION_ID = /^[\w-]{16,64}$/;
 
 /**
  * Sessions of the authorization server as principals of pages, with the scope `self` and those that an operator granted.
@@ -222,29 +207,26 @@ const ID = /^[\w-]{16,64}$/;
  * and others lack the scopes that need a second factor.
  */
 export function browserSessions(db: Db, config: Config): NonNullable<Auth['session']> {
-  const isSecure = usesHttps(config);
-  return (cookie) => {
-    const id = readCookie(cookie, SESSION_COOKIE, isSecure);
-    return id === undefined || !ID.test(id) ? undefined : find(db, config, id);
-  };
-}
-
-async function find(db: Db, config: Config, id: string): Promise<Principal | undefined> {
   const { sessionIdleSeconds: idle } = ISSUER_SETTINGS.of(config);
-  const hash = recordHash('Session', id);
-  const [row] = await db.run(FIND, [hash, idle]);
-  if (!row) return undefined;
-  if (row.is_older === true) await db.run(ISSUER_SQL.use_session, [hash, idle]);
-  const { loginTs, amr } = JSON.parse(String(row.payload)) as { loginTs?: number; amr?: string[] };
-  const isComplete = hasTwoFactors(amr);
-  if (row.has_totp === true && !isComplete) return undefined;
-  const scopes = new Set(['self', ...scopesOf(row.scopes)]);
-  return {
-    subject: String(row.id),
-    ...(isComplete ? { scopes } : withOneFactor(config, scopes)),
-    scheme: 'session',
-    expiresAt: Number(row.expires),
-    signedInAt: loginTs,
-    passwordVersion: passwordVersionOf(row),
+  const find = async (hash: string): Promise<Principal | undefined> => {
+    const [row] = await db.run(ISSUER_SQL.browser_session, [hash, idle]);
+    if (!row) return undefined;
+    if (row.is_older === true) await db.run(ISSUER_SQL.use_session, [hash, idle]);
+    const { loginTs, amr } = JSON.parse(String(row.payload)) as { loginTs?: number; amr?: string[] };
+    const isComplete = hasTwoFactors(amr);
+    if (row.has_totp === true && !isComplete) return undefined;
+    const scopes = new Set(['self', ...scopesOf(row.scopes)]);
+    return {
+      subject: String(row.id),
+      ...(isComplete ? { scopes } : withOneFactor(config, scopes)),
+      scheme: 'session',
+      expiresAt: Number(row.expires),
+      signedInAt: loginTs,
+      passwordVersion: passwordVersionOf(row),
+    };
+  };
+  return (cookie) => {
+    const id = readCookie(cookie, SESSION_COOKIE, usesHttps(config));
+    return id !== undefined && SESSION_ID.test(id) ? find(recordHash('Session', id)) : undefined;
   };
 }

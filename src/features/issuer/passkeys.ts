@@ -1,21 +1,16 @@
-import { createHmac, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { isIP } from 'node:net';
-import type { AuthenticatorTransport, WebAuthnCredential } from '@simplewebauthn/server';
-import { isEqual } from '../../auth/cookies.js';
-import type { Db, Row } from '../../db/db.js';
+import type { AuthenticatorTransport } from '@simplewebauthn/server';
+import type { Db } from '../../db/db.js';
 import type { Auth } from '../../feature.js';
 import { ISSUER_SQL } from './issuer-statements.js';
 import type { PasskeyForm } from './pages/page-frame.js';
 import { notePassword, seenPassword } from './present-request.js';
+import { seal, unseal } from './sealed-text.js';
 
 const LIFETIME_S = 300;
 const MAX_PASSKEYS = 20;
 const MAX_RESPONSE_CHARACTERS = 16_384;
-
-interface PasskeyUser {
-  readonly id: string;
-  readonly email: string;
-}
 
 /** Registers and verifies passkeys (WebAuthn level 3). The package is loaded when the first page offers one. */
 export class Passkeys {
@@ -34,32 +29,33 @@ export class Passkeys {
     );
   }
 
-  async creationForm({ id, email }: PasskeyUser): Promise<PasskeyForm> {
+  async creationForm(id: string, email: string): Promise<PasskeyForm> {
     const { generateRegistrationOptions } = await library();
-    const challenge = randomBytes(32);
+    const own = await this.db.run(ISSUER_SQL.passkeys_of, [id]);
+    const { challenge, token } = this.#challenge(`create\n${id}`);
     const options = await generateRegistrationOptions({
       rpName: this.issuer.hostname,
       rpID: this.issuer.hostname,
       userID: new Uint8Array(Buffer.from(id)),
       userName: email,
-      challenge: new Uint8Array(challenge),
+      challenge,
       attestationType: 'none',
-      excludeCredentials: (await this.#rowsOf(id)).map((row) => ({ id: String(row.id) })),
+      excludeCredentials: own.map((row) => ({ id: String(row.id) })),
       authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
     });
-    return { options: JSON.stringify(options), token: this.#tokenOf('create', challenge, id) };
+    return { options: JSON.stringify(options), token };
   }
 
-  /** `interaction`: the sign-in in which alone the response is valid. */
-  async requestForm(interaction: string): Promise<PasskeyForm> {
+  /** `context`: the sign-in in which alone the response is valid. */
+  async requestForm(context: string): Promise<PasskeyForm> {
     const { generateAuthenticationOptions } = await library();
-    const challenge = randomBytes(32);
+    const { challenge, token } = this.#challenge(`get\n${context}`);
     const options = await generateAuthenticationOptions({
       rpID: this.issuer.hostname,
-      challenge: new Uint8Array(challenge),
+      challenge,
       userVerification: 'required',
     });
-    return { options: JSON.stringify(options), token: this.#tokenOf('get', challenge, interaction) };
+    return { options: JSON.stringify(options), token };
   }
 
   /**
@@ -67,7 +63,7 @@ export class Passkeys {
    * password was reset since the request began.
    */
   async add(userId: string, response: string, token: string): Promise<boolean> {
-    const challenge = await this.#challengeOf('create', token, userId);
+    const challenge = await this.#challengeOf(`create\n${userId}`, token);
     const parsed = parse(response);
     if (challenge === undefined || parsed === undefined) return false;
     if (await hasCertificates(parsed)) return false;
@@ -79,39 +75,38 @@ export class Passkeys {
     }).catch(() => undefined);
     if (!verified?.verified) return false;
     const { id, publicKey, counter, transports = [] } = verified.registrationInfo.credential;
-    const key = Buffer.from(publicKey).toString('base64url');
-    const args = [
-      id,
-      userId,
-      key,
-      counter,
-      JSON.stringify(transports),
-      MAX_PASSKEYS,
-      seenPassword(userId) ?? null,
-    ];
+    const stored = [Buffer.from(publicKey).toString('base64url'), counter, JSON.stringify(transports)];
+    const args = [id, userId, ...stored, MAX_PASSKEYS, seenPassword(userId) ?? null];
     return (await this.db.run(ISSUER_SQL.add_passkey, args)).length > 0;
   }
 
   /**
    * The user whose passkey a browser used, and its methods by RFC 8176; undefined: the response is not valid in this
-   * interaction. `second`: the user whose second factor it must be.
+   * sign-in. `second`: the user whose second factor it must be.
    */
   async signIn(
-    interaction: string,
+    context: string,
     form: URLSearchParams,
     second?: string,
   ): Promise<{ readonly userId: string; readonly amr: readonly string[] } | undefined> {
-    const challenge = await this.#challengeOf('get', form.get('token') ?? '', interaction);
+    const challenge = await this.#challengeOf(`get\n${context}`, form.get('token') ?? '');
     const parsed = parse(form.get('response') ?? '');
     if (challenge === undefined || typeof parsed?.id !== 'string') return undefined;
     const [row] = await this.db.run(ISSUER_SQL.find_passkey, [parsed.id, second ?? null]);
-    if (!row || userHandleOf(parsed) !== row.owner) return undefined;
+    // The authenticator stored the id of the user; passkeys without a list of credentials name it (WebAuthn section 7.2).
+    const handle = Buffer.from(String(parsed.response?.userHandle ?? ''), 'base64url').toString();
+    if (!row || handle !== row.owner) return undefined;
     notePassword(row.owner, row.version);
     const { verifyAuthenticationResponse } = await library();
     const verified = await verifyAuthenticationResponse({
       response: parsed as never,
       expectedChallenge: challenge,
-      credential: credentialOf(row),
+      credential: {
+        id: parsed.id,
+        publicKey: new Uint8Array(Buffer.from(String(row.public_key), 'base64url')),
+        counter: Number(row.counter),
+        transports: JSON.parse(String(row.transports)) as AuthenticatorTransport[],
+      },
       ...this.#expected(),
     }).catch(() => undefined);
     if (!verified?.verified) return undefined;
@@ -123,39 +118,27 @@ export class Passkeys {
     return { userId: String(row.owner), amr: [key, 'user', 'mfa'] };
   }
 
-  #rowsOf(userId: string): Promise<Row[]> {
-    return this.db.run(ISSUER_SQL.passkeys_of, [userId]);
-  }
-
   #expected() {
     const { origin, hostname } = this.issuer;
     return { expectedOrigin: origin, expectedRPID: hostname, requireUserVerification: true };
   }
 
-  /** `context`: the user or the interaction for which the challenge is. */
-  #tokenOf(use: string, challenge: Buffer, context: string): string {
-    const text = challenge.toString('base64url');
-    const until = Math.floor(Date.now() / 1000) + LIFETIME_S;
-    return `${text}.${until}.${this.#macOf(use, text, until, context)}`;
+  /** A challenge for one use, and the token of its form. */
+  #challenge(use: string): { readonly challenge: Uint8Array<ArrayBuffer>; readonly token: string } {
+    const challenge = randomBytes(32);
+    const sealed = { challenge: challenge.toString('base64url') };
+    const token = seal(this.secret, `passkey\n${use}`, sealed, LIFETIME_S);
+    return { challenge: new Uint8Array(challenge), token };
   }
 
   /** The challenge of a token that is valid and was not used before. */
-  async #challengeOf(use: string, token: string, context: string): Promise<string | undefined> {
-    const [, challenge = '', until = '', mac = ''] = /^([\w-]+)\.(\d{1,12})\.([\w-]+)$/.exec(token) ?? [];
-    if (!isEqual(mac, this.#macOf(use, challenge, Number(until), context))) return undefined;
-    if (Number(until) < Date.now() / 1000) return undefined;
-    const first = (await this.checkReplay(`passkey\n${challenge}`, Number(until))) === 'first';
-    return first ? challenge : undefined;
-  }
-
-  #macOf(use: string, challenge: string, until: number, context: string): string {
-    return formToken(this.secret, `passkey\n${use}\n${challenge}\n${until}\n${context}`);
+  async #challengeOf(use: string, token: string): Promise<string | undefined> {
+    const sealed = unseal<{ readonly challenge: string }>(this.secret, `passkey\n${use}`, token);
+    if (!sealed) return undefined;
+    const first = (await this.checkReplay(`passkey\n${sealed.challenge}`, sealed.until)) === 'first';
+    return first ? sealed.challenge : undefined;
   }
 }
-
-/** A token that only this service can make, of a form or a challenge. */
-export const formToken = (secret: string, text: string): string =>
-  createHmac('sha256', secret).update(text).digest('base64url');
 
 const library = () => import('@simplewebauthn/server');
 
@@ -163,11 +146,7 @@ const library = () => import('@simplewebauthn/server');
  * Whether a registration may contain certificates. None are requested, and to verify them the library would request the
  * addresses that they name.
  */
-async function hasCertificates({
-  response,
-}: {
-  readonly response?: { readonly attestationObject?: unknown };
-}) {
+async function hasCertificates({ response }: Parsed) {
   const { decodeAttestationObject, isoBase64URL } = await import('@simplewebauthn/server/helpers');
   try {
     const bytes = isoBase64URL.toBuffer(String(response?.attestationObject));
@@ -180,7 +159,13 @@ async function hasCertificates({
   }
 }
 
-function parse(text: string): { readonly id?: unknown; readonly response?: object } | undefined {
+/** The response of a browser, of which nothing is verified yet. */
+interface Parsed {
+  readonly id?: unknown;
+  readonly response?: { readonly attestationObject?: unknown; readonly userHandle?: unknown };
+}
+
+function parse(text: string): Parsed | undefined {
   if (text.length > MAX_RESPONSE_CHARACTERS) return undefined;
   try {
     const value: unknown = JSON.parse(text);
@@ -188,19 +173,4 @@ function parse(text: string): { readonly id?: unknown; readonly response?: objec
   } catch {
     return undefined;
   }
-}
-
-/** The id of the user that the authenticator stored; passkeys without a list of credentials name it (WebAuthn section 7.2). */
-function userHandleOf({ response }: { readonly response?: object }): string | undefined {
-  const { userHandle } = (response ?? {}) as { readonly userHandle?: unknown };
-  return typeof userHandle === 'string' ? Buffer.from(userHandle, 'base64url').toString() : undefined;
-}
-
-function credentialOf({ id, public_key: key, counter, transports }: Row): WebAuthnCredential {
-  return {
-    id: String(id),
-    publicKey: new Uint8Array(Buffer.from(String(key), 'base64url')),
-    counter: Number(counter),
-    transports: JSON.parse(String(transports)) as AuthenticatorTransport[],
-  };
 }

@@ -1,14 +1,13 @@
 import { hash } from 'node:crypto';
 import type { Adapter, AdapterPayload } from 'oidc-provider';
 import { databaseErrorOf, FOREIGN_KEY_VIOLATION } from '../../db/database-errors.js';
-import type { Db, Row } from '../../db/db.js';
+import type { Db } from '../../db/db.js';
 import { ISSUER_SQL } from './issuer-statements.js';
 import { errors, Provider } from './oidc-provider.js';
 import { recordHash } from './own-tokens.js';
 import { notePassword, seenPassword } from './present-request.js';
 import type { IssuerConfig } from './settings.js';
-import { isStranger, MAX_STRANGERS, type Strangers } from './strangers.js';
-import { findUser } from './user-claims.js';
+import { isStranger, MAX_STRANGERS } from './strangers.js';
 
 /** Stands for the id of a record that was found by something else: the database knows only the id's SHA-256. */
 const HANDLE = '#';
@@ -29,8 +28,8 @@ export class Records implements Adapter {
   constructor(
     readonly db: Db,
     readonly model: string,
-    readonly strangers?: Strangers,
     readonly settings: Pick<IssuerConfig, 'refreshReuseSeconds' | 'sessionIdleSeconds'> = NO_SETTINGS,
+    readonly admit?: () => Promise<void>,
   ) {}
 
   /**
@@ -59,8 +58,8 @@ export class Records implements Adapter {
     ];
     try {
       const rows = await this.db.run(ISSUER_SQL.upsert_record, args);
-      if (rows.length > 0 || (await this.#isReplayed(userId))) return;
-      throw new errors.InvalidGrant('the grant has been revoked, or the password was reset');
+      if (rows.length === 0)
+        throw new errors.InvalidGrant('the grant has been revoked, or the password was reset');
     } catch (error) {
       if (databaseErrorOf(error)?.code !== FOREIGN_KEY_VIOLATION) throw error;
       throw new errors.InvalidGrant('the user or the client has been deleted');
@@ -71,21 +70,38 @@ export class Records implements Adapter {
     // Only a stored interaction refers to a device code by its handle; a client must present the code itself.
     const isHandle = id.startsWith(HANDLE) && Provider.ctx?.oidc?.route === 'device_resume';
     const hash = isHandle ? id.slice(1) : recordHash(this.model, id);
-    const [row] = await this.#find('find_record', hash, this.#againS);
-    if (row) await this.#use(row);
-    return row && payloadOf(row, id);
+    return this.#read(ISSUER_SQL.find_record, [hash, this.#againS], id);
   }
 
   /** A refresh by a token that ends with a session is a use of the session. */
-  async findByUid(uid: string): Promise<AdapterPayload | undefined> {
-    const [row] = await this.#find('find_other', uid, null);
-    if (row) await this.#use(row);
-    return row && payloadOf(row, HANDLE + row.hash);
+  findByUid(uid: string): Promise<AdapterPayload | undefined> {
+    return this.#read(ISSUER_SQL.find_other, [uid, null]);
   }
 
   async findByUserCode(userCode: string): Promise<AdapterPayload | undefined> {
-    const [row] = await this.#find('find_other', null, hashOf(userCode));
-    return row && { ...payloadOf(row, HANDLE + row.hash), userCode };
+    const found = await this.#read(ISSUER_SQL.find_other, [null, hashOf(userCode)]);
+    return found && { ...found, userCode };
+  }
+
+  /** Reads a record, and lets the session of a user continue. */
+  async #read(
+    statement: string,
+    args: (string | number | null)[],
+    id?: string,
+  ): Promise<AdapterPayload | undefined> {
+    const [row] = await this.db.run(statement, args);
+    if (!row) return undefined;
+    const { hash, subject, version, payload, consumed, expired } = row;
+    notePassword(subject, version);
+    if (this.#isSession(subject))
+      await this.db.run(ISSUER_SQL.use_session, [String(hash), this.settings.sessionIdleSeconds]);
+    return {
+      ...(JSON.parse(String(payload)) as AdapterPayload),
+      jti: id ?? HANDLE + hash,
+      ...(typeof consumed === 'number' && { consumed }),
+      // An expiry in the past, whatever the clock of this process says.
+      ...(expired === true && { exp: 1 }),
+    };
   }
 
   /**
@@ -95,22 +111,12 @@ export class Records implements Adapter {
   async consume(id: string): Promise<void> {
     const rows = await this.db.run(ISSUER_SQL.consume_record, [this.#hashOf(id), this.#againS]);
     if (rows.length > 0) return;
-    await this.#run('revoke_family', this.#hashOf(id));
+    await this.db.run(ISSUER_SQL.revoke_family, [this.#hashOf(id)]);
     throw new errors.InvalidGrant(`${this.model} already used`);
   }
 
-  /**
-   * Whether a record is not stored because another use of its code has ended the grant, and for no other reason. Then the first use
-   * succeeds (RFC 6749 section 4.1.2), and its tokens have ended.
-   */
-  async #isReplayed(userId: string | undefined): Promise<boolean> {
-    if (!Provider.ctx?.oidc.entities.AuthorizationCode || userId === undefined) return false;
-    const user = await findUser(this.db, userId);
-    return user !== undefined && user.passwordVersion === seenPassword(userId);
-  }
-
   async destroy(id: string): Promise<void> {
-    await this.#run('delete_record', this.#hashOf(id));
+    await this.db.run(ISSUER_SQL.delete_record, [this.#hashOf(id)]);
   }
 
   async revokeByGrantId(grantId: string): Promise<void> {
@@ -119,19 +125,13 @@ export class Records implements Adapter {
 
   /** The steps of a sign-in that has begun are admitted. */
   async #admitStranger(hash: string): Promise<void> {
-    if ((await this.#run('has_record', hash)).length > 0) return;
-    await this.strangers?.admit();
+    if ((await this.db.run(ISSUER_SQL.has_record, [hash])).length > 0) return;
+    await this.admit?.();
     await this.db.run(ISSUER_SQL.make_room, [MAX_STRANGERS, EVICTED]);
   }
 
   get #againS(): number {
     return this.model === 'RefreshToken' ? this.settings.refreshReuseSeconds : 0;
-  }
-
-  /** Lets the session of a user continue. */
-  async #use({ hash, subject }: Row): Promise<void> {
-    if (!this.#isSession(subject)) return;
-    await this.db.run(ISSUER_SQL.use_session, [String(hash), this.settings.sessionIdleSeconds]);
   }
 
   #isSession(userId: unknown): boolean {
@@ -142,16 +142,6 @@ export class Records implements Adapter {
   #hashOf(id: string): string {
     return id.startsWith(HANDLE) ? id.slice(1) : recordHash(this.model, id);
   }
-
-  async #find(statement: keyof typeof ISSUER_SQL, ...args: (string | number | null)[]): Promise<Row[]> {
-    const rows = await this.db.run(ISSUER_SQL[statement], args);
-    for (const { subject, version } of rows) notePassword(subject, version);
-    return rows;
-  }
-
-  #run(statement: keyof typeof ISSUER_SQL, argument: string): Promise<Row[]> {
-    return this.db.run(ISSUER_SQL[statement], [argument]);
-  }
 }
 
 /** The user of a record: in an interaction the one that has signed in, before the session knows. */
@@ -160,14 +150,3 @@ function userOf({ accountId, result, lastSubmission, session }: AdapterPayload):
 }
 
 const hashOf = (userCode: string) => hash('sha256', userCode, 'base64');
-
-/** An expired record has an expiry in the past, whatever the clock of this process says. */
-function payloadOf({ payload, consumed, expired }: Row, id: string): AdapterPayload {
-  const stored = JSON.parse(String(payload)) as AdapterPayload;
-  return {
-    ...stored,
-    jti: id,
-    ...(typeof consumed === 'number' ? { consumed } : {}),
-    ...(expired === true ? { exp: 1 } : {}),
-  };
-}

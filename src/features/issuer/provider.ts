@@ -1,11 +1,11 @@
 import { createHmac } from 'node:crypto';
 import type {
+  Adapter,
   Client,
   Configuration,
   JWK,
   KoaContextWithOIDC,
   Provider as OAuthProvider,
-  ResourceServer,
 } from 'oidc-provider';
 import { scopesOf } from '../../auth/principal.js';
 import { PROOF_ALGORITHMS } from '../../auth/tokens/access-token.js';
@@ -32,7 +32,7 @@ import { Records } from './provider-records.js';
 import { ISSUER_SETTINGS, SESSION_S } from './settings.js';
 import { ACRS, hasTwoFactors, SECOND_STEP } from './sign-in-methods.js';
 import type { IssuerKeys } from './signing-keys.js';
-import { STRANGER_S, type Strangers } from './strangers.js';
+import { STRANGER_S } from './strangers.js';
 import { findAccount, lacksSecondFactor, type UserAccount } from './user-claims.js';
 
 const HOUR_S = 3600;
@@ -46,24 +46,25 @@ export interface ProviderParts {
   readonly db: Db;
   readonly checkReplay: Auth['checkReplay'];
   readonly keys: IssuerKeys;
-  readonly strangers: Strangers;
+  /** Counts a record without a user. Rejects with 429. */
+  readonly admit: () => Promise<void>;
 }
 
 /** Configures oidc-provider. */
-export function createProvider({ config, db, checkReplay, keys, strangers }: ProviderParts): OAuthProvider {
+export function createProvider({ config, db, checkReplay, keys, admit }: ProviderParts): OAuthProvider {
   const settings = ISSUER_SETTINGS.of(config);
   const { accessTokenSeconds } = settings;
   const provider = new Provider(config.issuer!, {
     ...endpoints(config),
     ...lifetimes(accessTokenSeconds),
     ...tokens(),
+    // Clients are managed by operators alone, so oidc-provider reads them only.
     adapter: (model: string) =>
-      model === 'Client' ? new Clients(db, model) : new Records(db, model, strangers, settings),
+      model === 'Client'
+        ? ({ find: (id) => findMetadata(db, id) } as Adapter)
+        : new Records(db, model, settings, admit),
     jwks: { keys: [...keys.signing] as JWK[] },
-    cookies: {
-      keys: [keys.pagesSecret],
-      names: cookieNames(config.issuer!),
-    },
+    cookies: { keys: [keys.pagesSecret], names: cookieNames(config.issuer!) },
     extraClientMetadata: { properties: [API_SCOPES, TOKEN_FORMAT, FIRST_PARTY] },
     features: features(config.audience!, accessTokenSeconds),
     findAccount: (_ctx, id, source) => findAccount(config, db, id, source as { amr?: string[] } | undefined),
@@ -78,7 +79,7 @@ export function createProvider({ config, db, checkReplay, keys, strangers }: Pro
   // than `until`.
   provider.ReplayDetection.unique = async (issuer: string, id: string, until: number) => {
     // Of the requests that store a proof, only pushed ones may come from a stranger.
-    if (Provider.ctx?.oidc.route === 'pushed_authorization_request') await strangers.admit();
+    if (Provider.ctx?.oidc.route === 'pushed_authorization_request') await admit();
     return (await checkReplay(`dpop\n${issuer}\n${id}`, until + PROOF_WINDOW_S)) === 'first';
   };
   deriveSuccessors(provider, keys.pagesSecret);
@@ -99,13 +100,6 @@ function deriveSuccessors({ RefreshToken }: OAuthProvider, secret: string): void
     if (!rotated) return random.call(this);
     return createHmac('sha256', secret).update(`refresh token\n${rotated.jti}`).digest('base64url');
   };
-}
-
-/** Clients are managed by operators alone, so oidc-provider reads them only. */
-class Clients extends Records {
-  override find(id: string) {
-    return findMetadata(this.db, id);
-  }
 }
 
 /** The configured URL takes the place of the request's Host and scheme, which a client chooses. */
@@ -248,29 +242,20 @@ function features(audience: string, accessTokenSeconds: number): Configuration['
       defaultResource: async (_ctx, _client, oneOf) => oneOf ?? audience,
       // Tokens with `openid` serve /userinfo and this API.
       useGrantedResource: async () => true,
+      // Limits the request to scopes that the client may have.
       getResourceServerInfo: async (ctx, resource, client) => {
         if (resource !== audience) throw new errors.InvalidTarget();
-        return resourceServer(ctx, client, resource, accessTokenSeconds);
+        const scopes = scopesOfClient(client);
+        limitRequest(ctx, (scope) => scope === 'offline_access' || scopes.has(scope));
+        return {
+          audience,
+          scope: stillAllowed(ctx, [...scopes].join(' ')),
+          accessTokenTTL: accessTokenSeconds,
+          accessTokenFormat: client[TOKEN_FORMAT] === 'opaque' ? 'opaque' : 'jwt',
+          jwt: { sign: { alg: OWN_ALGORITHM } },
+        };
       },
     },
-  };
-}
-
-/** This API as a client may use it. Limits the request to scopes that the client may have. Throws invalid_scope. */
-function resourceServer(
-  ctx: KoaContextWithOIDC,
-  client: Client,
-  audience: string,
-  accessTokenTTL: number,
-): ResourceServer {
-  const scopes = scopesOfClient(client);
-  limitRequest(ctx, (scope) => scope === 'offline_access' || scopes.has(scope));
-  return {
-    audience,
-    scope: stillAllowed(ctx, [...scopes].join(' ')),
-    accessTokenTTL,
-    accessTokenFormat: client[TOKEN_FORMAT] === 'opaque' ? 'opaque' : 'jwt',
-    jwt: { sign: { alg: OWN_ALGORITHM } },
   };
 }
 

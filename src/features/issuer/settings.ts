@@ -85,5 +85,4 @@ export const ISSUER_SETTINGS = new FeatureSettings({
   typeNames: [
     'Client', 'ClientInput', 'ClientList', 'ClientPatch', 'Clients', 'NewClient', 'SignInChange', 'SignInWays', 'UserInfo',
   ],
-  ofCommands: ['CLIENT_SECRET'],
 });

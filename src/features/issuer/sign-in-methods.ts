@@ -17,20 +17,6 @@ export const signedInBy = (...amr: readonly string[]): SignInMethods => ({
 
 export const hasTwoFactors = (amr: readonly string[] | undefined): boolean => amr?.includes('mfa') === true;
 
-/** The ways in which a user signs in, as programs see them. */
-export interface Ways {
-  readonly password: boolean;
-  /** The authenticator app, and how many recovery codes are left. */
-  readonly app: { readonly added_at: string; readonly recovery_codes: number } | null;
-  readonly passkeys: readonly {
-    readonly id: string;
-    readonly added_at: string;
-    readonly only_after_password: boolean;
-  }[];
-  /** The links to other issuers. */
-  readonly issuers: readonly { readonly id: string; readonly issuer: string; readonly added_at: string }[];
-}
-
 /** The version of a user's password, from a row; undefined: the user has none. */
 export const passwordVersionOf = ({ version }: Readonly<Record<string, unknown>>): number | undefined =>
   typeof version === 'number' ? version : undefined;

@@ -2,6 +2,7 @@ import { secretReply, timeOf } from '../../actions/secret-reply.js';
 import { json, objectOf, TEXT, TIME } from '../../api/doc.js';
 import { at, type Endpoint } from '../../api/endpoint.js';
 import type { Principal } from '../../auth/principal.js';
+import type { Row } from '../../db/db.js';
 import { secondFactorRequired } from '../../errors/caller-errors.js';
 import { invalid } from '../../errors/input-errors.js';
 import { absent } from '../../errors/record-errors.js';
@@ -11,39 +12,29 @@ import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
 import type { JsonObject } from '../../json.js';
 import { compileOnFirstUse } from '../../validation/validation.js';
-import {
-  type Change,
-  changeFactors,
-  FACTOR_CHANGES,
-  MAILED_CHANGES,
-  requestByMail,
-} from './factor-changes.js';
+import { CHANGES, change } from './factor-changes.js';
 import { ISSUER_SQL } from './issuer-statements.js';
 import { confirmPassword, inRequest } from './present-request.js';
-import { hasTwoFactors, type Ways } from './sign-in-methods.js';
-import type { AccountParts, InteractionParts } from './sign-in-parts.js';
+import { hasTwoFactors } from './sign-in-methods.js';
+import type { SignInParts } from './sign-in-parts.js';
 import { findUser, type User } from './user-claims.js';
 
-export async function waysOf({ db }: Pick<InteractionParts, 'db'>, user: User): Promise<Ways> {
-  const [rows, [app], passkeys] = await Promise.all([
+/** The ways in which a user signs in, as programs see them. */
+export type Ways = Awaited<ReturnType<typeof waysOf>>;
+
+export async function waysOf({ db }: Pick<SignInParts, 'db'>, user: User) {
+  const [issuers, [app], passkeys] = await Promise.all([
     db.run(ISSUER_SQL.issuers_of_user, [user.id]),
     db.run(ISSUER_SQL.find_totp, [user.id]),
     db.run(ISSUER_SQL.passkeys_of, [user.id]),
   ]);
-  const added = (created: unknown) => timeOf(Number(created) * 1000)!;
+  const added = ({ created }: Row) => ({ added_at: timeOf(Number(created) * 1000)! });
+  const known = (row: Row) => ({ id: String(row.id), ...added(row) });
   return {
     password: user.passwordVersion !== undefined,
-    app: app ? { added_at: added(app.created), recovery_codes: Number(app.codes) } : null,
-    passkeys: passkeys.map(({ id, created, is_second }) => ({
-      id: String(id),
-      added_at: added(created),
-      only_after_password: is_second === true,
-    })),
-    issuers: rows.map(({ id, issuer, created }) => ({
-      id: String(id),
-      issuer: String(issuer),
-      added_at: added(created),
-    })),
+    app: app ? { ...added(app), recovery_codes: Number(app.codes) } : null,
+    passkeys: passkeys.map((row) => ({ ...known(row), only_after_password: row.is_second === true })),
+    issuers: issuers.map((row) => ({ ...known(row), issuer: String(row.issuer) })),
   };
 }
 
@@ -54,7 +45,7 @@ const CHANGE = {
   required: ['action'],
   additionalProperties: false,
   properties: {
-    action: { type: 'string', enum: [...Object.keys(FACTOR_CHANGES), ...MAILED_CHANGES] },
+    action: { type: 'string', enum: Object.keys(CHANGES) },
     ...{ secret: TEXT_FIELD, code: TEXT_FIELD, response: TEXT_FIELD, token: TEXT_FIELD, id: TEXT_FIELD },
     email: TEXT_FIELD,
     current_password: {
@@ -69,7 +60,7 @@ const check = compileOnFirstUse({ schema: CHANGE, normalize: {} });
 /** The services that the endpoints about the ways of signing in run with. */
 export interface WaysServices {
   readonly accounts: Auth['accounts'];
-  readonly parts: () => AccountParts;
+  readonly parts: () => SignInParts;
 }
 
 const PATH = '/account/ways';
@@ -126,7 +117,7 @@ export const WAYS: readonly Endpoint<WaysServices>[] = [
   },
 ];
 
-async function userOf({ db }: InteractionParts, { subject }: Principal): Promise<User> {
+async function userOf({ db }: SignInParts, { subject }: Principal): Promise<User> {
   const user = await findUser(db, subject);
   if (!user) throw absent('user', 'simple');
   return user;
@@ -144,10 +135,7 @@ async function changeWays({ accounts, parts }: WaysServices, request: Request): 
   const verified = await accounts.confirm(own, user.id, confirmation);
   return inRequest(async () => {
     if (verified) confirmPassword(user.id, verified.version);
-    const { action = '', email = '' } = input;
-    const { fault, shown, missing }: Change = MAILED_CHANGES.includes(action)
-      ? await requestByMail(parts(), headers, user, action, email)
-      : (await changeFactors(parts(), headers, user, (name) => input[name] ?? ''))!;
+    const { fault, shown, missing } = await change(parts(), headers, user, (name) => input[name] ?? '');
     if (missing !== undefined) throw absent(missing, 'simple');
     if (fault) throw invalid([{ ...fault, keyword: 'sign-in' }]);
     return secretReply(200, { ...(await waysOf(parts(), user)), ...(shown && { shown }) });

@@ -23,32 +23,28 @@ export const MAX_STRANGERS = 50_000;
 export const isStranger = (model: string, accountId: string | undefined): boolean =>
   accountId === undefined && MODELS.has(model);
 
-/** Limits what strangers can have the authorization server store. */
-export class Strangers {
-  readonly #limit: ReturnType<Core['limitAddresses']> | undefined;
-
-  /**
-   * `perAddress`: sign-ins that begin in a minute from an address, of IPv6 from a /56; 0: any number.
-   */
-  constructor(perAddress: number, limitAddresses: Core['limitAddresses']) {
-    if (perAddress > 0) this.#limit = limitAddresses('sign-ins', { requests: perAddress, seconds: WINDOW_S });
-  }
-
-  /**
-   * Counts a request that stores a new record without a user, once, against its address. A client that has proved its secret is
-   * not a stranger. Rejects with 429.
-   */
-  async admit(): Promise<void> {
+/**
+ * Limits what strangers can have the authorization server store. `perAddress`: sign-ins that begin in a minute from an address, of IPv6
+ * from a /56; 0: any number. The returned function counts a request that stores a new record without a user, once, against its
+ * address. A client that has proved its secret is not a stranger. Rejects with 429.
+ */
+export function limitStrangers(
+  perAddress: number,
+  limitAddresses: Core['limitAddresses'],
+): () => Promise<void> {
+  if (perAddress === 0) return async () => undefined;
+  const limit = limitAddresses('sign-ins', { requests: perAddress, seconds: WINDOW_S });
+  return async () => {
     const { ctx } = Provider;
     const request = presentRequest();
-    if (!ctx || request?.address === undefined || !this.#limit) return;
+    if (!ctx || request?.address === undefined) return;
     const { client, route } = ctx.oidc;
     const isProved = client !== undefined && client.clientAuthMethod !== 'none';
     if (isProved && (route === 'pushed_authorization_request' || route === 'device_authorization')) return;
-    const refusedFor = await this.#limit(request.address);
+    const refusedFor = await limit(request.address);
     if (refusedFor !== undefined) throw tooManySignIns(refusedFor);
     request.address = undefined;
-  }
+  };
 }
 
 function tooManySignIns(retryAfterS: number): providerErrors.OIDCProviderError {

@@ -10,14 +10,14 @@ import type { Reply } from '../../http/reply.js';
 import type { HandledRequest } from '../../http/request.js';
 import { counter } from '../../telemetry/instruments.js';
 import { IssuerUsers } from '../accounts/issuer-users.js';
-import { ACCOUNTS_SETTINGS } from '../accounts/settings.js';
+import { ACCOUNTS_SETTINGS, type Upstream } from '../accounts/settings.js';
 import { type Person, type Proofs, UpstreamClient, UpstreamError } from '../accounts/upstream-client.js';
 import { pageReply, redirectReply } from './pages/page-frame.js';
 import { errorPage } from './pages/provider-pages.js';
 import type { UpstreamLinks } from './pages/sign-in-page.js';
-import { formToken } from './passkeys.js';
 import { UPSTREAM } from './paths.js';
 import { notePassword } from './present-request.js';
+import { formToken, seal, unseal } from './sealed-text.js';
 import { findUser, lacksSecondFactor } from './user-claims.js';
 
 const COOKIE = 'plinth_upstream';
@@ -50,41 +50,32 @@ interface Begun {
   readonly random: string;
 }
 
-type UpstreamCore = Pick<Core, 'config' | 'db' | 'log' | 'limitAddresses'>;
-
-const createUpstreamMetrics = () => ({
-  signIns: counter('plinth_upstream_sign_ins_total', 'Sign-ins at other issuers, by how they ended.', [
-    'outcome',
-  ]),
-});
-
 /**
  * Sign-ins at other issuers, from any page with the form of a sign-in. A cookie, signed and valid for 15 minutes, remembers which one
  * a browser has begun; state, nonce and the secret of PKCE follow from the cookie and the secret of the pages. Nothing is stored.
  */
 export class UpstreamSignIn {
-  readonly metrics = createUpstreamMetrics();
+  readonly metrics = {
+    signIns: counter('plinth_upstream_sign_ins_total', 'Sign-ins at other issuers, by how they ended.', [
+      'outcome',
+    ]),
+  };
   readonly #clients: ReadonlyMap<string, UpstreamClient>;
   readonly #users: IssuerUsers;
   readonly #limit: ReturnType<Core['limitAddresses']>;
 
   constructor(
-    readonly core: UpstreamCore,
+    readonly core: Pick<Core, 'config' | 'db' | 'log' | 'limitAddresses'>,
     readonly secret: string,
     users: Collection,
   ) {
     const { config, db, log, limitAddresses } = core;
     const settings = ACCOUNTS_SETTINGS.of(config);
-    this.#clients = new Map(
-      settings.upstreams.map((upstream) => [
-        upstream.name,
-        new UpstreamClient(
-          upstream,
-          `${config.issuer}${UPSTREAM}/${upstream.name}`,
-          settings.upstreamTimeoutMs,
-        ),
-      ]),
-    );
+    const clientOf = (upstream: Upstream) => {
+      const redirect = `${config.issuer}${UPSTREAM}/${upstream.name}`;
+      return new UpstreamClient(upstream, redirect, settings.upstreamTimeoutMs);
+    };
+    this.#clients = new Map(settings.upstreams.map((each) => [each.name, clientOf(each)]));
     this.#users = new IssuerUsers(db, log, settings, () => users);
     this.#limit = limitAddresses('upstream', { requests: settings.upstreamPerAddress, seconds: 60 });
   }
@@ -182,21 +173,21 @@ export class UpstreamSignIn {
       if (error instanceof CredentialRejected)
         return this.#refused(403, `${label} does not say who you are.`);
       if (!(error instanceof Problem) || error.status !== 403) throw error;
-      const email = String(claims.email);
-      if (error.code === 'ACCOUNT_EXISTS' && verifiedEmail !== undefined) {
-        const pending: Pending = { label, issuer, subject, email: verifiedEmail, hash };
-        return {
-          reply: redirectReply(back, this.#setCookie(LINK_COOKIE, this.#seal('link', pending), LIFETIME_S)),
-        };
+      const { code, more } = error;
+      if (code === 'ACCOUNT_EXISTS' && verifiedEmail !== undefined) {
+        const pending = { label, issuer, subject, email: verifiedEmail, hash } satisfies Pending;
+        const cookie = this.#setCookie(LINK_COOKIE, this.#seal('link', pending), LIFETIME_S);
+        return { reply: redirectReply(back, cookie) };
       }
-      if (error.code === 'ACCOUNT_UNKNOWN')
-        return this.#refused(403, `There is no account for ${claims.email ?? 'you'} here.`);
-      if (error.code === 'ACCOUNT_EXISTS' || (claims.email !== undefined && fields.email === undefined))
+      const { email } = claims;
+      if (code === 'ACCOUNT_UNKNOWN')
+        return this.#refused(403, `There is no account for ${email ?? 'you'} here.`);
+      if (code === 'ACCOUNT_EXISTS' || (email !== undefined && fields.email === undefined))
         return this.#refused(
           403,
           `${label} does not say that the address ${email} is yours: verify it there.`,
         );
-      const details = (error.more.details ?? []) as readonly Failure[];
+      const details = (more.details ?? []) as readonly Failure[];
       const faults = details.map(({ path, message }) => `${path.slice(1)} ${message}`).join(', ');
       return this.#refused(403, `${label} does not say enough to make an account: ${faults}.`);
     }
@@ -221,26 +212,15 @@ export class UpstreamSignIn {
   }
 
   #proofsOf(cookie: string): Proofs {
-    const [state, nonce, verifier] = ['state', 'nonce', 'verifier'].map((use) => this.#mac(use, cookie));
-    return { state: state!, nonce: nonce!, verifier: verifier! };
+    const proof = (use: string) => formToken(this.secret, `upstream\n${use}\n${cookie}`);
+    return { state: proof('state'), nonce: proof('nonce'), verifier: proof('verifier') };
   }
 
-  /** A value as a text that only this service can make, for one use. */
   #seal(use: string, value: object): string {
-    const until = Math.floor(Date.now() / 1000) + LIFETIME_S;
-    const text = Buffer.from(JSON.stringify({ ...value, until })).toString('base64url');
-    return `${text}.${this.#mac(use, text)}`;
+    return seal(this.secret, `upstream\n${use}`, value, LIFETIME_S);
   }
 
-  /** The value of a text that is still valid. */
   #open<T>(use: string, sealed: string): T | undefined {
-    const [text = '', mac = ''] = sealed.split('.');
-    if (text === '' || !isEqual(mac, this.#mac(use, text))) return undefined;
-    const value = JSON.parse(Buffer.from(text, 'base64url').toString()) as T & { readonly until: number };
-    return value.until < Date.now() / 1000 ? undefined : value;
-  }
-
-  #mac(use: string, text: string): string {
-    return formToken(this.secret, `upstream\n${use}\n${text}`);
+    return unseal<T>(this.secret, `upstream\n${use}`, sealed);
   }
 }

@@ -12,6 +12,7 @@ import { hasTwoFactors, passwordVersionOf } from './sign-in-methods.js';
 /** A user with the scopes that its sign-in may have. */
 export interface User {
   readonly id: string;
+  readonly email: string;
   readonly record: JsonObject;
   /** The scopes that an operator granted, and those of the user's own account. */
   readonly scopes: ReadonlySet<string>;
@@ -26,16 +27,17 @@ export interface User {
 export async function findUser(db: Db, id: string): Promise<User | undefined> {
   const uuid = parseUuid(id);
   const [row] = uuid === undefined ? [] : await db.run(ISSUER_SQL.account, [uuid]);
-  return (
-    row && {
-      id: String(row.id),
-      record: JSON.parse(String(row.doc)) as JsonObject,
-      scopes: userScopes(row.scopes),
-      passwordVersion: passwordVersionOf(row),
-      hasTotp: row.has_totp === true,
-      hasPasskey: row.has_passkey === true,
-    }
-  );
+  if (!row) return undefined;
+  const record = JSON.parse(String(row.doc)) as JsonObject;
+  return {
+    id: String(row.id),
+    email: String(record.email),
+    record,
+    scopes: userScopes(row.scopes),
+    passwordVersion: passwordVersionOf(row),
+    hasTotp: row.has_totp === true,
+    hasPasskey: row.has_passkey === true,
+  };
 }
 
 /** The claims about a user that these scopes grant (OpenID Connect Core section 5.4). */

@@ -44,27 +44,14 @@ t.test('from nothing to a request on the embedded database', { skip: notInDefaul
   const created = await send(url, 'POST', '/items', { headers: { authorization }, body: { name: 'lamp' } });
   t.equal(created.status, 201);
 
-  const device = await run('clients create --name tv --grant device_code --scopes openid,self');
-  const tv = /^id: {6}(\S+)$/m.exec(device.out)![1]!;
-  const other = startPlinth(t, ['login', '--device', '--client', tv], env);
-  const [, code = ''] = await until(
-    'it prints a code',
-    () => /enter (\S+)$/m.exec(other.stderr()) ?? undefined,
-  );
-  page = await visitor.submit(await visitor.open('/device'), { user_code: code });
-  page = await visitor.submit(page, {});
-  page = await visitor.submit(page, { action: 'allow' });
-  t.match(page.text, /is connected/);
-  t.equal(await other.ended, 0);
-  t.match(other.stdout(), /^\S+\.\S+\.\S+\n$/);
-
   const job = await run('clients create --name job --confidential --scopes items:read');
   const [, id = '', secret = ''] = /^id: {6}(\S+)\nsecret: {2}(\S+)\n$/.exec(job.out) ?? [];
-  const token = await run(`token --client ${id} --scope items:read`, { CLIENT_SECRET: secret });
+  const folder = t.testdir({ 'secret.txt': `${secret}\n`, 'wrong.txt': 'wrong' });
+  const token = await run(`login --client ${id} --scope items:read --secret-file ${folder}/secret.txt`);
   t.equal(token.code, 0, token.err);
   const headers = { authorization: `Bearer ${token.out.trim()}` };
   t.equal((await send(url, 'GET', '/items', { headers })).status, 200);
-  const wrong = await run(`token --client ${id}`, { CLIENT_SECRET: 'wrong' });
+  const wrong = await run(`login --client ${id} --secret-file ${folder}/wrong.txt`);
   t.match(wrong, { code: 1, err: /^plinth: invalid_client/ });
 
   const rotated = await run('issuer rotate-keys --delay 0');
@@ -89,7 +76,7 @@ t.test('users and clients on the command line: what is wrong is one line', async
     ['clients create --name x --redirect http://example.org/', 1, /\/redirect_uris\/0 must be https/],
     ['clients delete none', 1, /there is no client none/],
     ['login', 64, /login needs --client/],
-    ['token --client x', 64, /token needs --client, and CLIENT_SECRET/],
+    ['login --client x --secret-file none.txt', 64, /none\.txt cannot be read/],
     ['login --client x --service http://127.0.0.1:1', 69, /the authorization server cannot be used: /],
     ['issuer', 64, /needs a subcommand: rotate-keys/],
   ];

@@ -35,6 +35,10 @@ t.test('a user adds a passkey and signs in with it, in a browser', { skip: noBro
   await checkForm(t, page, 'a passkey', [{ width: 320 }, { width: 1280 }]);
   await page.click('button[value="sign-out"]');
   await page.getByText('to your account').waitFor();
+  await page.click('button[value="passkey"]');
+  await page.getByText('Signed in as').waitFor();
+  await page.click('button[value="sign-out"]');
+  await page.getByText('to your account').waitFor();
 
   const { config } = await server.register();
   const flow = await begin(server, config);
@@ -195,7 +199,7 @@ t.test('responses that no authenticator made are refused, and counted', async (t
   const { visitor, open } = await begin(server, config);
   let page = await open();
   const [, token = ''] = /name="token" value="([^"]*)"/.exec(page.text) ?? [];
-  t.match(token, /^[\w-]{43}\.\d+\.[\w-]{43}$/);
+  t.match(token, /^[\w-]+\.[\w-]{43}$/);
   for (const [response, given] of [
     ['{"id":"none"}', token],
     ['not JSON', token],

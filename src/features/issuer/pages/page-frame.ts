@@ -31,6 +31,14 @@ export interface PasskeyForm {
   readonly token: string;
 }
 
+/** The forms of a sign-in. */
+export interface SignInForm {
+  /** The token of the forms. */
+  readonly csrf: string;
+  /** The name of the application for which the user signs in; undefined: the account. */
+  readonly client?: string;
+}
+
 /** A form with one button that creates or uses a passkey, and the script that makes it work. */
 export function passkeyForm(use: 'create' | 'get', csrf: string, { options, token }: PasskeyForm): Html {
   const label = use === 'create' ? 'Add a passkey' : 'Sign in with a passkey';

@@ -21,7 +21,17 @@ export async function showDeviceEntry(
   const reason = out && (REASONS[error?.name ?? ''] ?? out.error_description ?? 'This did not work.');
   // Guesses are limited by it.
   if (error?.name === 'NotFoundError') ctx.status = 422;
-  show(ctx, deviceEntryPage(csrfOf(ctx), error?.userCode ?? '', reason));
+  show(
+    ctx,
+    'Connect a device',
+    html`${errorText(reason)}
+<form method="post" action="${ACTION}">
+${csrfOf(ctx)}
+<label for="user_code">The code that your device shows</label>
+<input id="user_code" name="user_code" autocomplete="off" autocapitalize="characters" required value="${error?.userCode ?? ''}">
+<button class="main">Continue</button>
+</form>`,
+  );
 }
 
 const REASONS: Readonly<Record<string, string>> = {
@@ -32,6 +42,7 @@ const REASONS: Readonly<Record<string, string>> = {
   AbortedError: 'The device was not connected.',
 };
 
+/** The question whether the device shows this code. */
 export async function showDeviceConfirmation(
   ctx: KoaContextWithOIDC,
   _form: string,
@@ -39,83 +50,14 @@ export async function showDeviceConfirmation(
   _device: unknown,
   userCode: string,
 ): Promise<void> {
-  show(ctx, deviceConfirmationPage(csrfOf(ctx), nameOf(client), userCode));
-}
-
-export async function showDeviceSuccess(ctx: KoaContextWithOIDC): Promise<void> {
-  show(ctx, deviceSuccessPage(nameOf(ctx.oidc.client!)));
-}
-
-/** The question whether to sign out. `form` is oidc-provider's, with its token. */
-export async function showSignOut(ctx: KoaContextWithOIDC, form: string): Promise<void> {
-  const { post_logout_redirect_uri: target } = ctx.oidc.params ?? {};
-  show(ctx, signOutPage(form), typeof target === 'string' ? target : undefined);
-}
-
-export async function showSignedOut(ctx: KoaContextWithOIDC): Promise<void> {
-  show(ctx, signedOutPage());
-}
-
-/** An error that cannot be returned to the client. */
-export async function showError(ctx: KoaContextWithOIDC, out: ErrorOut): Promise<void> {
-  show(ctx, errorPage(out.error, out.error_description ?? ''));
-}
-
-/** The name of a client for people. */
-export const nameOf = ({ clientName, clientId }: Client) => clientName ?? clientId;
-
-/** The token that oidc-provider stores in the session and expects in the forms of the device flow. */
-function csrfOf({ oidc }: KoaContextWithOIDC): string {
-  return String(oidc.session?.state?.secret ?? '');
-}
-
-/** `redirectUri`: where a form of the page leads in the end. */
-function show(ctx: KoaContextWithOIDC, html: string, redirectUri?: string): void {
-  setFields(ctx, pageHeaders(redirectUri));
-  ctx.body = html;
-}
-
-/** Sets the fields of a flat list of names and values. */
-export function setFields(ctx: KoaContextWithOIDC, fields: readonly string[]): void {
-  for (let at = 0; at < fields.length; at += 2) ctx.set(fields[at]!, fields[at + 1]!);
-}
-
-/** The question whether to sign out. `form` is HTML with the id `op.logoutForm` and no button. */
-function signOutPage(form: string): string {
-  return layout(
-    'Sign out',
-    html`<p>Do you want to sign out?</p>
-${new Html(form)}
-<button class="main" form="op.logoutForm" name="logout" value="yes">Sign out</button>
-<button form="op.logoutForm">Stay signed in</button>`,
-  );
-}
-
-const signedOutPage = () => layout('Signed out', html`<p>You can close this page.</p>`);
-
-/** The form for the code that a device shows. `csrf` is its token. */
-function deviceEntryPage(csrf: string, code: string, error?: string): string {
-  return layout(
+  show(
+    ctx,
     'Connect a device',
-    html`${errorText(error)}
+    html`<p><strong>${nameOf(client)}</strong> asks for access. Continue only if your device shows this code:</p>
+<p><code class="big">${userCode}</code></p>
 <form method="post" action="${ACTION}">
-${hidden('xsrf', csrf)}
-<label for="user_code">The code that your device shows</label>
-<input id="user_code" name="user_code" autocomplete="off" autocapitalize="characters" required value="${code}">
-<button class="main">Continue</button>
-</form>`,
-  );
-}
-
-/** The question whether the device shows this code. */
-function deviceConfirmationPage(csrf: string, client: string, code: string): string {
-  return layout(
-    'Connect a device',
-    html`<p><strong>${client}</strong> asks for access. Continue only if your device shows this code:</p>
-<p><code class="big">${code}</code></p>
-<form method="post" action="${ACTION}">
-${hidden('xsrf', csrf)}
-${hidden('user_code', code)}
+${csrfOf(ctx)}
+${hidden('user_code', userCode)}
 ${hidden('confirm', 'yes')}
 <button class="main">Continue</button>
 <button name="abort" value="yes">Cancel</button>
@@ -123,9 +65,49 @@ ${hidden('confirm', 'yes')}
   );
 }
 
-const deviceSuccessPage = (client: string) =>
-  layout('Device connected', html`<p><strong>${client}</strong> is connected. You can close this page.</p>`);
+export async function showDeviceSuccess(ctx: KoaContextWithOIDC): Promise<void> {
+  const name = nameOf(ctx.oidc.client!);
+  show(ctx, 'Device connected', html`<p><strong>${name}</strong> is connected. You can close this page.</p>`);
+}
+
+/** The question whether to sign out. `form` is HTML of oidc-provider with the id `op.logoutForm`, its token and no button. */
+export async function showSignOut(ctx: KoaContextWithOIDC, form: string): Promise<void> {
+  const { post_logout_redirect_uri: target } = ctx.oidc.params ?? {};
+  const body = html`<p>Do you want to sign out?</p>
+${new Html(form)}
+<button class="main" form="op.logoutForm" name="logout" value="yes">Sign out</button>
+<button form="op.logoutForm">Stay signed in</button>`;
+  show(ctx, 'Sign out', body, typeof target === 'string' ? target : undefined);
+}
+
+export async function showSignedOut(ctx: KoaContextWithOIDC): Promise<void> {
+  show(ctx, 'Signed out', html`<p>You can close this page.</p>`);
+}
 
 /** An error of the authorization server, with its code by RFC 6749. */
-export const errorPage = (code: string, description: string) =>
+export const errorPage = (code: string, description = ''): string =>
   layout('This did not work', html`${errorText(description)}<p>${code}</p>`);
+
+/** An error that cannot be returned to the client. */
+export async function showError(ctx: KoaContextWithOIDC, out: ErrorOut): Promise<void> {
+  setFields(ctx, pageHeaders());
+  ctx.body = errorPage(out.error, out.error_description);
+}
+
+/** The name of a client for people. */
+export const nameOf = ({ clientName, clientId }: Client) => clientName ?? clientId;
+
+/** The token that oidc-provider stores in the session and expects in the forms of the device flow. */
+const csrfOf = ({ oidc }: KoaContextWithOIDC): Html =>
+  hidden('xsrf', String(oidc.session?.state?.secret ?? ''));
+
+/** `redirectUri`: where a form of the page leads in the end. */
+function show(ctx: KoaContextWithOIDC, title: string, body: Html, redirectUri?: string): void {
+  setFields(ctx, pageHeaders(redirectUri));
+  ctx.body = layout(title, body);
+}
+
+/** Sets the fields of a flat list of names and values. */
+export function setFields(ctx: KoaContextWithOIDC, fields: readonly string[]): void {
+  for (let at = 0; at < fields.length; at += 2) ctx.set(fields[at]!, fields[at + 1]!);
+}

@@ -1,27 +1,27 @@
 import { Html, html } from '../../../formats/html.js';
-import type { Ways } from '../sign-in-methods.js';
-import { errorText, hidden, layout, type PasskeyForm, passkeyForm, timeText } from './page-frame.js';
-
-interface SecondStepPage {
-  readonly csrf: string;
-  readonly client: string | undefined;
-  readonly hasTotp: boolean;
-  readonly passkey: PasskeyForm | undefined;
-  readonly error: string | undefined;
-}
+import { errorText, hidden, layout, type PasskeyForm, passkeyForm, type SignInForm } from './page-frame.js';
 
 /** The page on which a user who has signed in by password proves the second factor. */
-export function secondStepPage({ csrf, client, hasTotp, passkey, error }: SecondStepPage): string {
+export function secondStepPage(
+  { csrf, client }: SignInForm,
+  hasTotp: boolean,
+  passkey: PasskeyForm | undefined,
+  error: string | undefined,
+): string {
+  const [target, cancel, leave] =
+    client === undefined
+      ? ['your account', 'sign-out', 'Sign out']
+      : [html`<strong>${client}</strong>`, 'cancel', 'Cancel'];
   const none = html`<p>This needs a second factor. Set one up on <a href="/account">your account page</a>, then <a href="">continue here</a>.</p>`;
   const other = passkey ? html`<p>Use your passkey.<noscript> It needs JavaScript.</noscript></p>` : none;
   return layout(
     'Second step',
-    html`<p>to continue to ${client === undefined ? 'your account' : html`<strong>${client}</strong>`}</p>
+    html`<p>to continue to ${target}</p>
 ${errorText(error)}
 <form method="post">
 ${hidden('csrf', csrf)}
 ${hasTotp ? codeField('Code from your authenticator app, or a recovery code', 'Continue', 'code') : other}
-<button name="action" value="${client === undefined ? 'sign-out' : 'cancel'}" formnovalidate>${client === undefined ? 'Sign out' : 'Cancel'}</button>
+<button name="action" value="${cancel}" formnovalidate>${leave}</button>
 </form>
 ${passkey && passkeyForm('get', csrf, passkey)}`,
   );
@@ -75,20 +75,3 @@ export const recoveryCodesPage = (codes: readonly string[]): string =>
 ${codes.map((code) => html`<li><code>${code}</code></li>\n`)}</ul>
 <p><a class="button main" href="/account">To your account</a></p>`,
   );
-
-/** The part of the page of a user about the authenticator app. */
-export function totpSection(csrf: string, app: Ways['app']): Html {
-  const [text, action, label] = app
-    ? [
-        `Added ${timeText(app.added_at)}, with ${app.recovery_codes} recovery codes.`,
-        'remove-totp',
-        'Remove the app',
-      ]
-    : ['There is no authenticator app.', 'begin-totp', 'Set up an authenticator app'];
-  return html`<h2>Authenticator app</h2>
-<p>${text}</p>
-<form method="post">
-${hidden('csrf', csrf)}
-<button name="action" value="${action}">${label}</button>
-</form>`;
-}

@@ -1,21 +1,7 @@
 import { html } from '../../../formats/html.js';
 import type { AccountLinks } from '../../accounts/settings.js';
 import { withImplied } from '../client-scopes.js';
-import { errorText, hidden, layout, type PasskeyForm, passkeyForm } from './page-frame.js';
-
-export interface SignInPage {
-  /** The name of the client for which the user signs in; undefined: to the account. */
-  readonly client: string | undefined;
-  /** The token of the form. */
-  readonly csrf: string;
-  readonly email: string;
-  readonly links: AccountLinks;
-  /** Why the last attempt failed. */
-  readonly error: string | undefined;
-  /** Undefined: passkeys are not available. */
-  readonly passkey: PasskeyForm | undefined;
-  readonly upstream: UpstreamLinks | undefined;
-}
+import { errorText, hidden, layout, type PasskeyForm, passkeyForm, type SignInForm } from './page-frame.js';
 
 /** Other issuers at which a person can sign in. */
 export interface UpstreamLinks {
@@ -25,9 +11,13 @@ export interface UpstreamLinks {
 }
 
 /** The form with an email and a password. Links lead to other issuers: the policy of a form would have to name their hosts. */
-export function signInPage(page: SignInPage): string {
-  const { client, csrf, email, links, error, passkey, upstream } = page;
-  const { forgotten, signUp } = links;
+export function signInPage(
+  { client, csrf, hint: email = '' }: SignInForm & { readonly hint?: string },
+  { forgotten, signUp }: AccountLinks,
+  passkey: PasskeyForm | undefined,
+  upstream: UpstreamLinks | undefined,
+  error: string | undefined,
+): string {
   const pending = upstream?.pending;
   return layout(
     'Sign in',
@@ -53,15 +43,6 @@ ${upstream?.buttons.map(
   );
 }
 
-export interface ConsentPage {
-  readonly client: string;
-  readonly csrf: string;
-  /** The user's email. */
-  readonly account: string;
-  /** The scopes that the client requests and the user may allow. */
-  readonly scopes: readonly string[];
-}
-
 /** The meanings of scopes, as the consent page shows them. */
 const MEANINGS: Readonly<Record<string, string>> = {
   openid: 'know who you are',
@@ -75,8 +56,16 @@ const MEANINGS: Readonly<Record<string, string>> = {
   admin: 'administer this service: read and change everything, and create keys that never expire',
 };
 
-/** The question whether the client may act for the user. */
-export function consentPage({ client, csrf, account, scopes }: ConsentPage): string {
+/**
+ * The question whether the client may act for the user with the email `account`. `scopes`: of those that the client requests, the ones
+ * that the user may allow.
+ */
+export function consentPage(
+  client: string,
+  csrf: string,
+  account: string,
+  scopes: readonly string[],
+): string {
   const items = named(scopes).map((scope) => html`<li>${meaningOf(scope)}</li>\n`);
   return layout(
     'Allow access',
