@@ -56,13 +56,15 @@ export const boxOf = (
 export const button = (action: string, label: string, forms: FormTokens, own = {}): Html =>
   html`${openForm(action, forms, own)}<button>${label}</button></form>`;
 
-/** All inputs of a form, those of an object together. */
+/** All inputs of a form, those of an object together, and that of fields without a rule last. */
 export function inputsOf(fields: readonly FormField[], filled: Filled): Html[] {
-  const groups = new Map<string | undefined, Html[]>();
-  for (const field of fields)
-    groups.set(field.group, [...(groups.get(field.group) ?? []), inputOf(field, filled)]);
+  const groups = new Map<string, Html[]>([['', []]]);
+  for (const field of fields) {
+    const group = field.group ?? (field.kind === 'others' ? field.name : '');
+    groups.set(group, [...(groups.get(group) ?? []), inputOf(field, filled)]);
+  }
   return [...groups].map(([group, inputs]) =>
-    group === undefined
+    group === '' || group === '*'
       ? html`${inputs}`
       : html`<fieldset><legend>${group}</legend><div class="two">${inputs}</div></fieldset>\n`,
   );
