@@ -110,7 +110,7 @@ for (const characters of [40_000, 400_000])
         t.same((await bodyQuery(service, path, query)).json.data, records, `${about} by QUERY`);
       }
     if (characters < 400_000) return;
-    // The author counts for each book that includes it: three times it is more than a page that is read whole.
+    // Each book that includes the author adds the bytes of the author: three books exceed a page that is read whole.
     await service.send('POST', '/books', { body: { title: 'e', authorId: author.id } });
     for (const accept of ['application/json', NDJSON, 'text/csv'])
       for (const limit of [1, 3]) {
