@@ -51,9 +51,11 @@ async function formAgain(
   const again = { texts, named, failures, notice };
   if (method === 'POST')
     return formPage(model, submitted, { ...again, fields: formFields(creation(request)) });
-  const state = { _etag: entered.own('_etag'), _was: entered.own('_was') };
-  const shown = digestsIn(state._was);
-  const fields = formFields(change).filter((field) => field.name in shown);
+  // Without the fields of which the page of a conflict leaves what is stored.
+  const shown = Object.entries(digestsIn(entered.own('_was'))).filter(([name]) => !entered.leaves(name));
+  const was = Object.fromEntries(shown);
+  const state = { _etag: entered.own('_etag'), _was: JSON.stringify(was) };
+  const fields = formFields(change).filter(({ name }) => Object.hasOwn(was, name));
   const record = await readAs(site, request, `/${name}/:id`, {}, request.params.id);
   if (record && resource) await names.readTitles(resource, [record]);
   return formPage(model, submitted, { ...again, fields, state, record });

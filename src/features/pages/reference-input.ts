@@ -111,5 +111,7 @@ function nearest(text: string, choices: readonly Choice[]): readonly Choice[] {
   return near.slice(0, 5).map(({ choice }) => choice);
 }
 
-const pairsOf = (text: string): Set<string> =>
-  new Set(Array.from(text.toLowerCase(), (letter, at) => letter + (text.toLowerCase()[at + 1] ?? '')));
+function pairsOf(text: string): Set<string> {
+  const letters = [...text.toLowerCase()];
+  return new Set(letters.map((letter, at) => letter + (letters[at + 1] ?? '')));
+}

@@ -48,10 +48,14 @@ export class SubmittedForm {
   /** The fields that differ from what the form showed. On the page of a conflict, those that the user wants to change. */
   changed(fields: readonly FormField[]): FormField[] {
     const shown = digestsIn(this.own('_was'));
-    return fields.filter(({ name }) => {
-      if (this.own(`_use ${name}`) === 'stored') return false;
-      return digestOf(this.texts.get(name)) !== (shown[name] ?? digestOf());
-    });
+    return fields.filter(
+      ({ name }) => !this.leaves(name) && digestOf(this.texts.get(name)) !== (shown[name] ?? digestOf()),
+    );
+  }
+
+  /** Whether the user chose the stored value of a field on the page of a conflict. */
+  leaves(name: string): boolean {
+    return this.own(`_use ${name}`) === 'stored';
   }
 }
 

@@ -121,7 +121,9 @@ t.test('a conflict shows both values, and saves those that were chosen', async (
   t.match(conflict.text, /name="\/title"[^>]* value="mine"/);
   t.notMatch(conflict.text, 'name="/count"', 'a field that only the other request changed is no choice');
   t.equal((await service.send('GET', path)).json._version, 2, 'nothing was saved');
-  const saved = await visitor.submit(t, conflict, 'Save', { '_use /effort': 'stored' });
+  const failed = await visitor.submit(t, conflict, 'Save', { '_use /effort': 'stored', '/title': '' });
+  t.equal(failed.status, 400);
+  const saved = await visitor.submit(t, failed, 'Save', { '/title': 'mine' });
   t.equal(saved.status, 303);
   t.match((await service.send('GET', path)).json, { title: 'mine', effort: 7, count: 9, _version: 3 });
 
