@@ -7,9 +7,7 @@ import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { among, type Selection } from '../list/condition.js';
-import { filterIn } from '../list/query-names.js';
-import { readFilter } from '../list/read-filter.js';
-import { searchIn, selectionOf } from '../list/read-list.js';
+import { readSelection } from '../list/read-list.js';
 import { leadsTo } from '../policy/policy.js';
 import { readable, type ScopedCollection } from '../policy/scoped-collection.js';
 import { forRecord } from './operation-step.js';
@@ -108,10 +106,8 @@ function matching(
     throw badRequest(
       'An ETag in If-Match is about one record, and this request is about several: send If-Match: *.',
     );
-  const given = request.query.parameters;
-  const records = scoped.as(request);
-  const conditions = readFilter(filterIn(given), records, readable(related, request));
-  const selection = selectionOf(conditions, records, searchIn(given, scoped.resource), undefined);
+  const others = readable(related, request);
+  const selection = readSelection(request.query.parameters, scoped.as(request), { others });
   if (selection.conditions.length === 0) throw badRequest('The filter is empty.');
   return selection;
 }

@@ -6,7 +6,7 @@ import type { Batch } from '../events/outbox.js';
 import type { Live, Reply } from '../http/reply.js';
 import { preferredWait, type Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
-import { filterIn, isCondition, readInteger } from '../list/query-names.js';
+import { isCondition, readInteger } from '../list/query-names.js';
 import { readFilter } from '../list/read-filter.js';
 import { named, readable, type ScopedCollection } from '../policy/scoped-collection.js';
 
@@ -64,7 +64,7 @@ async function readQuery(feed: Feed, collections: readonly ScopedCollection[], r
   const filter = [...given.keys()].some(isCondition)
     ? withConditions(permitted, feed.resources, ({ name }) =>
         // In the words of lists.
-        readFilter(filterIn(given), named(collections, name).as(request), readable(collections, request)),
+        readFilter(given, named(collections, name).as(request), readable(collections, request)),
       )
     : permitted;
   // A client that reconnects repeats its address, and sends its last position in Last-Event-ID.

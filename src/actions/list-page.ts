@@ -146,11 +146,11 @@ function numberedLinks(
 function keysetLinks(
   path: string,
   { repeated }: PageRequest,
-  { position, identity }: KeysetPart,
+  { limit, position, identity }: KeysetPart,
   { hasMore, bounds }: Page,
 ): Links {
   const to = (side?: string, cursor?: string) =>
-    `${path}?${side === undefined ? '' : `${side}=${cursor!}&`}${repeated}`;
+    `${path}?${side === undefined ? '' : `${side}=${cursor!}&`}limit=${limit}${repeated && `&${repeated}`}`;
   const side = position?.side;
   const here = position && JSON.stringify([position.id, ...position.values]);
   const cursor = (key: string | undefined) =>

@@ -5,7 +5,7 @@ import { Query, requireParameters } from '../http/query-parameters.js';
 import { type Action, MAX_TARGET } from '../http/router.js';
 import { isObject } from '../json.js';
 import { MAX_QUERY, parametersOfBody } from '../list/body-values.js';
-import { keysetParameters, listParameters } from '../list/read-list.js';
+import { listParameters } from '../list/read-list.js';
 
 /**
  * Lists what a query in the body selects, as `list` does for one in the address (QUERY, RFC 10008): 200, 400, 406, 413,
@@ -13,7 +13,10 @@ import { keysetParameters, listParameters } from '../list/read-list.js';
  * have it.
  */
 export function queryBy(list: Action, resource: Resource): Action {
-  const offer = { parameters: listParameters(resource), keysetParameters: keysetParameters(resource) };
+  const offer = {
+    parameters: listParameters(resource),
+    keysetParameters: listParameters(resource, 'keyset'),
+  };
   return {
     run: async (request) => {
       if ((request.body?.bytes.length ?? 0) > MAX_QUERY) throw payloadTooLarge(MAX_QUERY);

@@ -10,7 +10,6 @@ import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { isObject, type Json, setMember } from '../json.js';
 import type { Comparison } from '../list/condition.js';
-import { filterIn } from '../list/query-names.js';
 import { readFilter } from '../list/read-filter.js';
 import type { Accessible } from '../list/relations.js';
 import type { ScopedCollection } from '../policy/scoped-collection.js';
@@ -63,7 +62,7 @@ function isOvertaken(error: unknown, key: readonly Comparison[]): boolean {
 
 /** The comparisons of the filter. Throws 400 unless they are those of one unique key, by equality, and 403. */
 function readKey({ query }: Request, records: Accessible): readonly Comparison[] {
-  const conditions = readFilter(filterIn(query.parameters), records);
+  const conditions = readFilter(query.parameters, records);
   const keys = writableKeys(records.resource);
   const isOf = (fields: readonly string[]) =>
     conditions.length === fields.length &&

@@ -5,7 +5,7 @@ import { type Resource, writableKeys } from '../collection/resource.js';
 import { CSV_TYPE, JSON_TYPE, NDJSON_TYPE } from '../http/media-types.js';
 import type { Offer } from '../http/router.js';
 import { RECORD_PARAMETERS } from '../list/read-fields-and-includes.js';
-import { keysetParameters, listParameters } from '../list/read-list.js';
+import { listParameters } from '../list/read-list.js';
 import {
   isByRecord,
   isForAnyone,
@@ -49,7 +49,7 @@ function offersOf(resource: Resource, anyParameters: boolean) {
     ...any,
     offers: LIST_TYPES,
     parameters: anyParameters ? [...parameters, 'q'] : parameters,
-    keysetParameters: keysetParameters(resource),
+    keysetParameters: listParameters(resource, 'keyset'),
     isTolerant: resource.hasTolerantLists,
   };
   const matching = {

@@ -2,15 +2,7 @@ import type { Resource } from '../collection/resource.js';
 import { invalidBody, invalidQuery } from '../errors/input-errors.js';
 import { escapeToken, isObject, type Json } from '../json.js';
 import { LIST_OPERATORS } from './condition.js';
-import {
-  COMBINATIONS,
-  escapeName,
-  type FilterTree,
-  filterIn,
-  filterName,
-  isCondition,
-  MAX_NESTING,
-} from './query-names.js';
+import { COMBINATIONS, escapeName, filterName, isCondition, MAX_NESTING } from './query-names.js';
 import { sortNames } from './read-sort.js';
 
 /** Max bytes of a query in a body, and characters of one text of a filter, which are part of an address as well. */
@@ -40,11 +32,11 @@ export function parametersOfBody(value: Json | undefined, resource: Resource): U
   return found;
 }
 
-/** The conditions of a filter in JSON. Throws 400. */
-export function filterOfBody(filter: Json): FilterTree {
+/** The parameters for a filter in JSON. Throws 400. */
+export function filterOfBody(filter: Json): URLSearchParams {
   const found = new URLSearchParams();
   addFilter(found, filter);
-  return filterIn(found);
+  return found;
 }
 
 function addFields(found: URLSearchParams, given: readonly Json[]): void {

@@ -7,9 +7,8 @@ import { padForImmediateWrite } from '../db/pool/prepared.js';
 import { arrayLiteral } from '../db/statements.js';
 import { partOf } from '../policy/column-mask.js';
 import { joined, literal, type Parameter, symbolParameters } from './comparison-sql.js';
-import { type Access, hasTerms, hides, hidesFields, OWN_COLUMNS } from './condition.js';
+import { type Access, hasTerms, hides, hidesFields } from './condition.js';
 import { accessibleSql, grantSql, recordsSql } from './condition-sql.js';
-import { type Keyset, keysetOf } from './keyset.js';
 import type { NumberedPart, PageRequest } from './list-request.js';
 import { isInParts } from './ordered-rows.js';
 import { orderParts, TOO_LARGE } from './page-sql.js';
@@ -25,16 +24,12 @@ const MAX_BYTES = 262_144;
  * of an index by one field that each of them shows. Callers with equal grants share the statement of such pages, which has one plan for
  * all values: planning a page with rules takes longer than reading it.
  */
-export function isOfCaller(
-  { counts, sorts, selection }: PageRequest,
-  keyset: Keyset,
-  engine: Engine,
-): boolean {
+export function isOfCaller({ counts, sorts, keyset, selection }: PageRequest, engine: Engine): boolean {
   const { access } = selection;
   const [{ field }, ...more] = sorts as readonly [SortKey];
   if (!access?.isSelective || !engine.correlates || !counts || more.length > 0 || hasTerms(selection))
     return false;
-  return !isInParts(keyset) && (OWN_COLUMNS.has(field) || !hides(access, field));
+  return !isInParts(keyset) && !hides(access, field);
 }
 
 /** The places of the first and the last record of a page, and the values of its caller. */
@@ -47,7 +42,7 @@ export const callersArgs = ({ page, limit }: NumberedPart, access: Access): stri
 const valuesOf = ({ values }: Access): string[] => [...new Set(values.flatMap((each) => each ?? []))];
 
 /** The parts of `page_of_callers`, which are equal for accesses of one shape. */
-export function callersParts(resource: Resource, { sorts, selection }: PageRequest) {
+export function callersParts(resource: Resource, { keyset, selection }: PageRequest) {
   const given = valuesOf(selection.access!);
   // No value of the declaration begins with U+0000.
   const values = selection.access!.values.map((each) => (each === null ? null : `\0${given.indexOf(each)}`));
@@ -56,7 +51,7 @@ export function callersParts(resource: Resource, { sorts, selection }: PageReque
     value.startsWith('\0') ? `given.value_${value.slice(1)}::${type}` : literal(value, type);
   // The documents are whole: the process leaves fields out, which takes PostgreSQL longer than to find the page.
   const whole = { ...selection, access: { ...access, grants: [] } };
-  const order = orderParts(keysetOf(resource, sorts, undefined));
+  const order = orderParts(keyset);
   return {
     ...order,
     source: accessibleSql(resource, 'record', undefined, parameter, POSTGRESQL),

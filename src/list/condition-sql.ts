@@ -1,18 +1,10 @@
 import { parentColumn, RANK, type Resource } from '../collection/resource.js';
-import { type Engine, POSTGRESQL } from '../database-url/engine.js';
+import type { Engine } from '../database-url/engine.js';
 import { readableColumns } from '../policy/column-mask.js';
-import {
-  comparisonSql,
-  joined,
-  type Parameter,
-  parametersIn,
-  searchTerm,
-  symbolParameters,
-} from './comparison-sql.js';
+import { comparisonSql, joined, type Parameter, searchTerm, symbolParameters } from './comparison-sql.js';
 import {
   type Access,
   type Condition,
-  EVERYTHING,
   type ExpressedSelection,
   hidesFields,
   isRestricted,
@@ -83,19 +75,11 @@ export function accessibleSql(
 
 /** SQL that is true if all conditions of a grant hold for a record of a source. */
 export const grantSql = (records: Source, conditions: readonly Condition[]): string =>
-  joined(
-    conditions.map((condition) => conditionSql(records, condition)),
-    'and',
-  );
+  conditionSql(records, { kind: 'and', conditions });
 
-/** The records that a selection selects, as a source of another name in a larger statement. */
-export const sourceSql = (
-  resource: Resource,
-  name: string,
-  selection: Selection = EVERYTHING,
-  parameter: Parameter = parametersIn([]),
-  engine: Engine = POSTGRESQL,
-): string => `(select record.* from ${recordsSql(resource, selection, parameter, engine)}) as ${name}`;
+/** All records of a collection, as a source of a name in a larger statement. */
+export const sourceSql = ({ table }: Resource, name: string): string =>
+  `(select record.* from ${table} as record) as ${name}`;
 
 /** The conditions of a selection, all of which must hold. */
 function termsOf(
@@ -109,7 +93,7 @@ function termsOf(
   if (parent !== undefined) terms.push(`${parentColumn(resource)} = ${parameter(parent, 'uuid')}`);
   const matches = search.map((term) => searchTerm(resource, term, parameter));
   if (query !== undefined) matches.push(hasWords(resource, query));
-  if (matches.length > 0) terms.push(matches.length === 1 ? matches[0]! : `(${matches.join(' or ')})`);
+  if (matches.length > 0) terms.push(joined(matches, 'or'));
   return terms;
 }
 
@@ -166,26 +150,21 @@ function relationSql(
     ? [conditionSql(related, { kind: 'and', conditions }, true)]
     : conditions.map((condition) => conditionSql(related, condition));
   const from = accessibleSql(other, name, access, source.parameter, source.engine);
-  if (source.engine.correlates) {
-    const ways = own
-      ? [wayFrom(source, name, own, key)]
-      : waysTo(`${source.name}.${key}`, related, referring);
-    const found = joined(
-      ways.map(
-        ({ links, refers }) =>
-          `exists (select from ${links}${from} where ${[refers, ...terms].join(' and ')})`,
-      ),
-      'or',
-    );
-    return exists ? found : absentSql(source, other, own, `not ${found}`);
-  }
+  const { correlates } = source.engine;
+  const whereAll = (first: string) => [first, ...terms].join(' and ');
+  const ways = own ? [wayFrom(source, name, own, key)] : waysTo(`${source.name}.${key}`, related, referring);
   const theirs = own ? ['id'] : referring.map((column) => column.name);
-  const among = theirs.map((column) => {
-    const all = [`${name}.${column} is not null`, ...terms].join(' and ');
-    return `${source.name}.${key} in (select ${name}.${column} from ${from} where ${all})`;
-  });
-  const found = joined(among, 'or');
-  return exists ? found : absentSql(source, other, own, `(${found}) is not true`);
+  const found = joined(
+    correlates
+      ? ways.map(({ links, refers }) => `exists (select from ${links}${from} where ${whereAll(refers)})`)
+      : theirs.map(
+          (column) =>
+            `${source.name}.${key} in (select ${name}.${column} from ${from} where ${whereAll(`${name}.${column} is not null`)})`,
+        ),
+    'or',
+  );
+  if (exists) return found;
+  return absentSql(source, other, own, correlates ? `not ${found}` : `(${found}) is not true`);
 }
 
 /** Whether a condition holds if there is a record that refers to the one that the condition is about. */

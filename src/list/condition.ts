@@ -105,9 +105,10 @@ export interface Access {
   readonly shape: string;
 }
 
-/** Whether the caller may read records without a field that they have. */
+/** Whether the caller may read records without a field that they have. Records always have the members that the service adds. */
 export const hides = (access: Access | undefined, field: string): boolean =>
-  access?.grants.some(({ fields }) => fields && !fields.includes(field)) ?? false;
+  !OWN_COLUMNS.has(field) &&
+  (access?.grants.some(({ fields }) => fields && !fields.includes(field)) ?? false);
 
 /** Whether the caller may read some records without all their fields. */
 export const hidesFields = (access: Access | undefined): boolean =>
@@ -192,12 +193,8 @@ const COMPARISONS: readonly Operator[] = ['eq', 'ne', 'lt', 'lte', 'gt', 'gte', 
 /** The operators of each field that lists can be filtered by. */
 export const operatorsOf = perResource(
   ({ filterable, searchable, columns }): ReadonlyMap<string, readonly Operator[]> => {
-    const declared = [...new Set([...filterable, ...searchable])].map(
-      (field): [string, readonly Operator[]] => {
-        const own = filterable.includes(field) ? operatorsFor(columns.get(field)!) : [];
-        return [field, searchable.includes(field) ? [...own, 'contains' as const] : own];
-      },
-    );
+    const declared = new Map(filterable.map((field) => [field, operatorsFor(columns.get(field)!)]));
+    for (const field of searchable) declared.set(field, [...(declared.get(field) ?? []), 'contains']);
     return new Map([...declared, ...OWN_OPERATORS]);
   },
 );

@@ -47,6 +47,9 @@ export interface Position {
   readonly isInclusive: boolean;
 }
 
+/** Whether a page precedes its position. */
+export const isBackward = (position: Position | undefined): boolean => position?.side === 'before';
+
 /** Identifies a list with its restriction and its order; cursors contain it. */
 export function listIdentity(
   { name }: Resource,

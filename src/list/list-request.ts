@@ -16,7 +16,6 @@ export type Part =
   | {
       readonly kind: 'keyset';
       readonly limit: number;
-      readonly keyset: Keyset;
       readonly position: Position | undefined;
       /** Identifies the list in its cursors. */
       readonly identity: string;
@@ -30,10 +29,12 @@ export interface ListRequest extends View {
   readonly selection: Selection;
   /** The order: at least one key. */
   readonly sorts: readonly SortKey[];
+  /** The columns that have the order. */
+  readonly keyset: Keyset;
   /** Whether the response has the number of records that are selected. */
   readonly counts: boolean;
   readonly part: Part;
-  /** The parameters besides those of the part, as the links of a page repeat them: `sort=name&order=asc`. */
+  /** The parameters besides those of the part, as given, which the links of a page repeat: `sort=name&order=asc`. */
   readonly repeated: string;
   /** The text that is searched for, as it was given. */
   readonly search: string;

@@ -7,9 +7,16 @@ import { invalidQuery } from '../errors/input-errors.js';
 import { nameStatement } from '../telemetry/wait-tracking.js';
 import { callersArgs, callersParts, isOfCaller } from './callers-pages.js';
 import { hasTrigram, type Parameter, parametersIn, searchPattern } from './comparison-sql.js';
-import { type Access, EVERYTHING, type ExpressedSelection, hasTerms, isSearch } from './condition.js';
+import {
+  type Access,
+  EVERYTHING,
+  type ExpressedSelection,
+  hasTerms,
+  isRestricted,
+  isSearch,
+} from './condition.js';
 import { accessibleSql, recordsSql, totalSql } from './condition-sql.js';
-import { type Keyset, keysetOf } from './keyset.js';
+import type { Position } from './keyset.js';
 import {
   type KeysetPart,
   type ListRequest,
@@ -18,7 +25,7 @@ import {
   type PageRequest,
   type SliceRequest,
 } from './list-request.js';
-import { isInParts, joinedSql, outerOrder, rowsSql, type Scan } from './ordered-rows.js';
+import { isInParts, joinedSql, outerOrder, rowsSql } from './ordered-rows.js';
 import { cursorPage, documentsOf, orderParts, rankedParts, TOO_LARGE } from './page-sql.js';
 import type { SortKey } from './read-sort.js';
 import { pairsSql, referringSql } from './record-source.js';
@@ -67,26 +74,23 @@ export class ListStatements {
    * callers may share the statement.
    */
   page(list: PageRequest, isShared = false): ListStatement {
+    this.#requireOrder(list);
     const { part, selection } = list;
-    const keyset = this.#orderOf(list);
-    if (part.kind === 'keyset') {
-      const isPlain = keyset.keys.length === 0 && !hasTerms(selection) && !selection.access;
-      return this.#between(list, part, isPlain ? 'short' : 'query');
-    }
+    if (part.kind === 'keyset') return this.#between(list, part);
     const offset = Math.min((part.page - 1) * part.limit, Number.MAX_SAFE_INTEGER);
     const args: Value[] = [part.limit, offset];
     const [{ field, direction }] = list.sorts as readonly [SortKey];
     const order = `${direction} ${field}`;
     const ofShape = `${selection.access?.shape} ${order}`;
     const isBounded = this.#texts.has(ofShape) || this.#texts.size < MAX_TEXTS;
-    if (isShared && isBounded && isOfCaller(list, keyset, this.engine)) {
+    if (isShared && isBounded && isOfCaller(list, this.engine)) {
       const parts = () => callersParts(this.resource, list);
       const text = this.#known(ofShape, () => this.#fill('page_of_callers', parts()));
       return { text, args: callersArgs(part, selection.access!), cost: 'callers' };
     }
-    const { name, cost } = findingOf(list, keyset, offset + part.limit, this.engine);
-    if (cost === 'query') return { text: this.#page(name, list, keyset, args), args, cost };
-    const text = this.#known(`${name} ${order}`, () => this.#page(name, list, keyset, [...args]));
+    const { name, cost } = findingOf(list, offset + part.limit, this.engine);
+    if (cost === 'query') return { text: this.#page(name, list, args), args, cost };
+    const text = this.#known(`${name} ${order}`, () => this.#page(name, list, [...args]));
     return { text, args: [...args, ...valuesOf(selection)], cost };
   }
 
@@ -97,24 +101,23 @@ export class ListStatements {
   }
 
   /** Citus joins no tables by other columns than those that distribute them. Throws 400. */
-  #orderOf({ sorts, selection }: ListRequest): Keyset {
+  #requireOrder({ sorts }: ListRequest): void {
     if (!this.engine.correlates && sorts.some(({ related }) => related))
       throw invalidQuery('sort', 'names a member of a related record, which is not possible on Citus');
-    return keysetOf(this.resource, sorts, selection.access);
   }
 
   /**
    * Reads a numbered page: from its first rows on, or by a statement that finds the ids of a page before it reads their records.
    * `first`: the rows end within FIRST_ROWS, which the planner needs as a constant.
    */
-  #page(name: string, list: ListRequest, keyset: Keyset, args: Value[]): string {
-    const { selection, counts } = list;
+  #page(name: string, list: ListRequest, args: Value[]): string {
+    const { selection, counts, keyset } = list;
     const parameter = parametersIn(args);
     const template = this.#templates.has(name) ? name : OTHERS[name];
     if (template === undefined) {
       const [limit, offset] = args as [number, number];
       const end = name === FIRST ? String(FIRST_ROWS) : parameter(String(offset + limit), 'bigint');
-      const { total, rows } = this.#scan(list, { keyset, position: undefined, limit: end }, parameter);
+      const { total, rows } = this.#scan(list, undefined, end, parameter);
       return `select (${total}) as total${counts ? '' : ', count(*) as rows'}, ${documentsOf(outerOrder(keyset, 'record.'))} as docs
 from (${rows} limit $1::bigint offset $2::bigint) as record`;
     }
@@ -129,24 +132,25 @@ from (${rows} limit $1::bigint offset $2::bigint) as record`;
   }
 
   /** Reads a page from its cursor on. It skips no records, so that its cost does not depend on its place in the list. */
-  #between(list: ListRequest, part: KeysetPart, cost: Cost): ListStatement {
-    const { keyset, position, limit } = part;
+  #between(list: ListRequest, { position, limit }: KeysetPart): ListStatement {
+    const { keyset, selection } = list;
     const args: Value[] = [];
     const parameter = parametersIn(args);
     const size = parameter(String(limit), 'bigint');
     // The limit is a constant: for one that it does not know, the planner would assume a tenth of the table.
-    const { total, rows } = this.#scan(list, { keyset, position, limit: String(MAX_LIMIT + 1) }, parameter);
-    const page = cursorPage(`(${rows} limit ${size} + 1) as record`, part, size);
-    return { text: `select (${total}) as total, page.* from (${page}) as page`, args, cost };
+    const { total, rows } = this.#scan(list, position, String(MAX_LIMIT + 1), parameter);
+    const page = cursorPage(`(${rows} limit ${size} + 1) as record`, keyset, position, size);
+    const isPlain = keyset.keys.length === 0 && !isRestricted(selection);
+    const text = `select (${total}) as total, page.* from (${page}) as page`;
+    return { text, args, cost: isPlain ? 'short' : 'query' };
   }
 
   /** The first records of a list on one side of a position, in their order, and SQL of the number of all. */
-  #scan(list: ListRequest, part: Pick<Scan, 'keyset' | 'position' | 'limit'>, parameter: Parameter) {
+  #scan(list: ListRequest, position: Position | undefined, limit: string, parameter: Parameter) {
     const { records, total } = this.#records(list, parameter);
-    const isBackward = part.position?.side === 'before';
-    const scan = { ...part, records, isRestricted: hasTerms(list.selection), isBackward };
-    const rows = `select * from (${rowsSql(scan, this.engine, parameter)}) as record order by ${outerOrder(part.keyset, '', isBackward)}`;
-    return { total, rows };
+    const { keyset, selection } = list;
+    const scan = { keyset, records, isRestricted: hasTerms(selection), position, limit };
+    return { total, rows: rowsSql(scan, parameter) };
   }
 
   /** The records of a list as a source, and SQL of their number if the list counts them. */
@@ -180,7 +184,7 @@ from (${rows} limit $1::bigint offset $2::bigint) as record`;
     readonly text: string;
     readonly settings: Readonly<Record<string, string>>;
   } {
-    const { selection, sorts } = list;
+    const { selection, sorts, keyset } = list;
     const settings: Record<string, string> = {};
     const parameter: Parameter = (value, type = 'text') => {
       const place = Object.keys(settings).length + 1;
@@ -189,8 +193,8 @@ from (${rows} limit $1::bigint offset $2::bigint) as record`;
         ? `current_setting('plinth.value_${place}')::${type}`
         : `($1)[${place}]::${type}`;
     };
+    this.#requireOrder(list);
     const records = recordsSql(this.resource, selection, parameter, this.engine);
-    const keyset = this.#orderOf(list);
     const isRelated = sorts.some(({ related }) => related);
     const isMatching = !isRelated && isSearch(selection) && this.engine.correlates;
     const name = isMatching ? 'stream_matching' : 'stream';
@@ -199,11 +203,11 @@ from (${rows} limit $1::bigint offset $2::bigint) as record`;
     const values = Object.keys(settings).map((each) => `current_setting('${each}')`);
     const text = this.#fill(name, {
       source,
-      records: joinedSql(records, keyset, engine),
+      records: joinedSql(records, keyset),
       settings: values.length === 0 ? 'null' : `array[${values.join(', ')}]::text[]`,
       ...orderParts(keyset),
     });
-    if (findingOf({ ...list, counts: true }, keyset, 0, engine).cost !== 'query')
+    if (findingOf({ ...list, counts: true }, 0, engine).cost !== 'query')
       nameStatement(text, `${name} ${resource.name}`);
     return { text, settings };
   }
@@ -291,12 +295,10 @@ const valuesOf = ({ parent, search: [term] }: ExpressedSelection): readonly Valu
  * its total has to find all matches, the matches of a search or of costly conditions are found once.
  */
 function findingOf(
-  list: ListRequest,
-  keyset: Keyset,
+  { sorts, counts, keyset, selection }: ListRequest,
   end: number,
   engine: Engine,
 ): { readonly name: string; readonly cost: Cost } {
-  const { sorts, counts, selection } = list;
   const { conditions, parent, search, words, access } = selection;
   const [term, ...more] = search;
   if (isInParts(keyset)) return { name: 'page_queried', cost: 'query' };

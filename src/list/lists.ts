@@ -5,12 +5,13 @@ import { createBatcher } from '../db/batcher.js';
 import { databaseErrorOf, STATEMENT_TIMEOUT } from '../db/database-errors.js';
 import type { Db, Row, Run } from '../db/db.js';
 import { foreignCursor, invalidQuery, queryTimeout } from '../errors/input-errors.js';
-import { type Json, type JsonObject, setMember } from '../json.js';
+import type { Json, JsonObject } from '../json.js';
 import { sharing } from '../telemetry/instruments.js';
 import { readableParts, readCallersPages } from './callers-pages.js';
 import { type Access, type ExpressedSelection, hidesFields } from './condition.js';
 import { excerptHtml, excerptSql } from './excerpt-sql.js';
 import { groupSql } from './group-sql.js';
+import { isBackward } from './keyset.js';
 import type { ListRequest, PageRequest, SliceRequest } from './list-request.js';
 import { type ListStatement, ListStatements } from './list-sql.js';
 import { TOO_LARGE } from './page-sql.js';
@@ -159,12 +160,10 @@ function listsOf(opened: ReturnType<typeof openStatements>, access?: Access): Li
       const statement = groupSql(resource, within(request), db.engine);
       const rows = await read({ ...statement, cost: 'query' }, run).catch(groupError);
       const { keys, aggregates, limit = MAX_GROUPS } = request;
-      const groups = rows.slice(0, limit).map((row) => {
-        const group: JsonObject = {};
-        for (const [place, { name }] of [...keys, ...aggregates].entries())
-          setMember(group, name, row[`value_${place}`] as Json);
-        return group;
-      });
+      const names = [...keys, ...aggregates].map(({ name }) => name);
+      const groups = rows
+        .slice(0, limit)
+        .map((row) => Object.fromEntries(names.map((name, at) => [name, row[`value_${at}`] as Json])));
       return { groups, hasMore: rows.length > limit };
     },
     slice: async (request, run) => {
@@ -199,12 +198,10 @@ function listsOf(opened: ReturnType<typeof openStatements>, access?: Access): Li
 }
 
 function excerptsIn({ words }: Resource, row: Row): JsonObject {
-  const excerpts: JsonObject = {};
-  for (const [at, field] of words.entries()) {
-    const html = excerptHtml(row[`excerpt_${at}`] as string | null);
-    if (html !== undefined) setMember(excerpts, field, html);
-  }
-  return excerpts;
+  const found = words.map(
+    (field, at) => [field, excerptHtml(row[`excerpt_${at}`] as string | null)] as const,
+  );
+  return Object.fromEntries(found.flatMap(([field, html]) => (html === undefined ? [] : [[field, html]])));
 }
 
 /** `part`: absent for a slice. */
@@ -212,8 +209,8 @@ function pageOf(row: Row, total: number | undefined, part?: PageRequest['part'])
   const text = (row.docs as string | null) ?? '';
   const isTooLarge = text.startsWith(TOO_LARGE);
   const { nearest = null, farthest = null } = row as { nearest?: string | null; farthest?: string | null };
-  const isBackward = part?.kind === 'keyset' && part.position?.side === 'before';
-  const [first, last] = isBackward ? [farthest, nearest] : [nearest, farthest];
+  const isTurned = part?.kind === 'keyset' && isBackward(part.position);
+  const [first, last] = isTurned ? [farthest, nearest] : [nearest, farthest];
   return {
     row,
     total,

@@ -58,13 +58,7 @@ export function openCollection(db: Db, resource: Resource, tombstones: boolean):
     check: compileInput(resource),
     ...reads,
     ...openLists(db, resource),
-    ...openLocks(statements),
     ...openWrites(db, resource, statements, reads.get),
-  };
-}
-
-function openLocks(statements: Statements): Pick<Collection, 'lock' | 'lockNumbers' | 'lockKey'> {
-  return {
     lock: async (ids, run) => void (await run(statements.of('lock'), [`{${ids.join(',')}}`])),
     lockNumbers: async (parents, run) =>
       void (await run(statements.of('lock_numbers'), [`{${[NO_PARENT, ...parents].join(',')}}`])),

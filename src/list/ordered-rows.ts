@@ -1,18 +1,15 @@
 import { comparable } from '../collection/resource.js';
-import type { Engine } from '../database-url/engine.js';
 import type { Parameter } from './comparison-sql.js';
 import { sourceSql } from './condition-sql.js';
-import type { KeyColumn, Keyset, Position } from './keyset.js';
+import { isBackward, type KeyColumn, type Keyset, type Position } from './keyset.js';
 import type { Direction } from './read-sort.js';
 
 /** The records of a list on one side of a position. */
-export interface Scan {
+interface Scan {
   readonly keyset: Keyset;
   /** The source of the records, and whether it has conditions. */
   readonly records: string;
   readonly isRestricted: boolean;
-  /** Whether the records precede the position, the nearest first. */
-  readonly isBackward: boolean;
   readonly position: Position | undefined;
   /** SQL of the most records that each alternative reads. */
   readonly limit: string;
@@ -29,11 +26,11 @@ export const isInParts = ({ keys }: Keyset): boolean =>
 const isApart = ({ column, related }: KeyColumn): boolean => related !== undefined || !column.hasWholeOrder;
 
 /** The records of a list as `record`, with the related records by which it is ordered as `sort_0` and so on. */
-export function joinedSql(records: string, { keys }: Keyset, engine: Engine): string {
+export function joinedSql(records: string, { keys }: Keyset): string {
   const joins = keys.map(
     ({ related }, at) =>
       related &&
-      ` left join ${sourceSql(related.other, `sort_${at}`, undefined, undefined, engine)} on sort_${at}.id = record.${related.own.name}`,
+      ` left join ${sourceSql(related.other, `sort_${at}`)} on sort_${at}.id = record.${related.own.name}`,
   );
   return joins.some((join) => join !== undefined)
     ? `(select record.* from ${records}) as record${joins.join('')}`
@@ -45,22 +42,23 @@ const keySql = ({ column, related }: KeyColumn, at: number, source = 'record.'):
   comparable(column, related ? `sort_${at}.` : source);
 
 /**
- * The first records on one side of a position, with `id`, `doc` and the columns of the order, `key_0` and so on; those of each
- * alternative are sorted, and all of them by `outerOrder`. An index serves a comparison of one column, or of the last one with the
+ * The first records on one side of a position, the nearest first, with `id`, `doc` and the columns of the order, `key_0` and so on;
+ * those of each alternative are sorted, then all of them. An index serves a comparison of one column, or of the last one with the
  * id, but no alternatives. So each alternative is a query of its own.
  */
-export function rowsSql(scan: Scan, engine: Engine, parameter: Parameter): string {
+export function rowsSql(scan: Scan, parameter: Parameter): string {
   const { keyset, records, isRestricted, position, limit } = scan;
-  const joined = joinedSql(records, keyset, engine);
+  const joined = joinedSql(records, keyset);
   const word = joined === records && isRestricted ? 'and' : 'where';
   const columns = keyset.keys.map((key, at) => `, ${keySql(key, at)} as key_${at}`).join('');
   const queries = alternatives(keyset, position, parameter).map((each) => {
-    const walk = isRestricted ? undefined : walkSql(each, scan, engine);
+    const walk = isRestricted ? undefined : walkSql(each, scan);
     const terms = walk === undefined ? [...each.terms, ...each.id] : each.terms;
     const where = terms.length === 0 ? '' : ` ${walk === undefined ? word : 'where'} ${terms.join(' and ')}`;
     return `(select record.id, record.doc${columns} from ${walk ?? joined}${where} order by ${innerOrder(scan, each)} limit ${limit})`;
   });
-  return queries.join('\nunion all ');
+  const order = outerOrder(keyset, '', isBackward(position));
+  return `select * from (${queries.join('\nunion all ')}) as record order by ${order}`;
 }
 
 /**
@@ -69,15 +67,14 @@ export function rowsSql(scan: Scan, engine: Engine, parameter: Parameter): strin
  */
 function walkSql(
   { part, id }: Alternative,
-  { keyset: { keys, direction }, records, isBackward, limit }: Scan,
-  engine: Engine,
+  { keyset: { keys, direction }, records, position, limit }: Scan,
 ): string | undefined {
   const [first, second] = keys;
   if (!first?.related || second || part === 'unrelated') return undefined;
   const { other, own } = first.related;
   const terms = [`record.${own.name} = sort_0.id`, ...id].join(' and ');
-  const nearest = `select record.* from ${records} where ${terms} order by record.id ${turned(direction, isBackward)} limit ${limit}`;
-  return `${sourceSql(other, 'sort_0', undefined, undefined, engine)}, lateral (${nearest}) as record`;
+  const nearest = `select record.* from ${records} where ${terms} order by record.id ${turned(direction, isBackward(position))} limit ${limit}`;
+  return `${sourceSql(other, 'sort_0')}, lateral (${nearest}) as record`;
 }
 
 /** Records on one side of a position, which conditions find that are combined by "and". */
@@ -100,7 +97,7 @@ function alternatives(
   const narrowed = (term: string) => same.map((each) => ({ ...each, terms: [...each.terms, term] }));
   if (!position)
     return isSplit ? [...narrowed(`${keySql(first, 0)} is not null`), ...withoutValue(first)] : same;
-  const isBackward = position.side === 'before';
+  const isPreceding = isBackward(position);
   const equal = position.isInclusive ? '=' : '';
   const id = parameter(position.id, 'uuid');
   const found: Alternative[] = [];
@@ -110,21 +107,21 @@ function alternatives(
     const value = position.values[at] ?? null;
     const absent = isSplit && at === 0 ? withoutValue(key) : narrowed(`${name} is null`);
     if (value === null) {
-      if (isBackward) found.push(...narrowed(`${name} is not null`));
+      if (isPreceding) found.push(...narrowed(`${name} is not null`));
       same = absent;
       continue;
     }
     const given = parameter(value, column.type === 'boolean' ? 'text::boolean' : column.type);
-    if (isNullable && !isBackward) found.push(...absent);
+    if (isNullable && !isPreceding) found.push(...absent);
     if (at === keys.length - 1 && order === direction && !related)
       return [
         ...found,
-        ...narrowed(`(${name}, record.id) ${signOf(order, isBackward)}${equal} (${given}, ${id})`),
+        ...narrowed(`(${name}, record.id) ${signOf(order, isPreceding)}${equal} (${given}, ${id})`),
       ];
-    found.push(...narrowed(`${name} ${signOf(order, isBackward)} ${given}`));
+    found.push(...narrowed(`${name} ${signOf(order, isPreceding)} ${given}`));
     same = narrowed(`${name} = ${given}`);
   }
-  const ofId = `record.id ${signOf(direction, isBackward)}${equal} ${id}`;
+  const ofId = `record.id ${signOf(direction, isPreceding)}${equal} ${id}`;
   return [...found, ...same.map((each) => ({ ...each, id: [ofId] }))];
 }
 
@@ -138,21 +135,18 @@ function withoutValue(key: KeyColumn): Alternative[] {
   return [...(related.own.isNullable ? [unrelated] : []), ...(column.isNullable ? [unvalued] : [])];
 }
 
-const signOf = (direction: Direction, isBackward: boolean) =>
-  (direction === 'asc') === isBackward ? '<' : '>';
+const turned = (direction: Direction, isTurned: boolean): Direction =>
+  (direction === 'asc') === isTurned ? 'desc' : 'asc';
 
-const turned = (direction: Direction, isBackward: boolean): Direction =>
-  (direction === 'asc') === isBackward ? 'desc' : 'asc';
+const signOf = (direction: Direction, isTurned: boolean) =>
+  turned(direction, isTurned) === 'asc' ? '>' : '<';
 
-const nullsOf = (isBackward: boolean) => (isBackward ? ' nulls first' : ' nulls last');
+const nullsOf = (isTurned: boolean) => (isTurned ? ' nulls first' : ' nulls last');
 
 /** The order of an alternative. If the first key is apart, it is that of an index, which the planner would not find otherwise. */
-function innerOrder(
-  { keyset, isBackward }: Pick<Scan, 'keyset' | 'isBackward'>,
-  { part }: Pick<Alternative, 'part'>,
-): string {
-  const { keys, direction } = keyset;
-  const next = turned(keys[1]?.direction ?? direction, isBackward);
+function innerOrder({ keyset: { keys, direction }, position }: Scan, { part }: Alternative): string {
+  const isTurned = isBackward(position);
+  const next = turned(keys[1]?.direction ?? direction, isTurned);
   const terms = keys.flatMap((key, at): string[] => {
     const { column, related, isNullable } = key;
     const isFirst = at === 0 && part !== 'whole';
@@ -162,26 +156,31 @@ function innerOrder(
       return own.type === 'uuid' || own.type === 'boolean' ? [`record.${own.name} ${next}`] : [];
     }
     const hasNulls = isFirst ? column.isNullable && column.hasWholeOrder : isNullable;
-    const nulls = hasNulls ? nullsOf(isBackward) : '';
-    return [`${keySql(key, at)} ${turned(key.direction, isBackward)}${nulls}`];
+    const nulls = hasNulls ? nullsOf(isTurned) : '';
+    return [`${keySql(key, at)} ${turned(key.direction, isTurned)}${nulls}`];
   });
-  return [...terms, `record.id ${turned(direction, isBackward)}`].join(', ');
+  return [...terms, `record.id ${turned(direction, isTurned)}`].join(', ');
 }
 
-/** The order of all records of a list within `joinedSql`. `source` ends with a dot. */
-export const wholeOrder = ({ keys, direction }: Keyset, source = 'record.'): string =>
+/** The order of records, whose keys `nameOf` names. `source` ends with a dot. */
+const orderBy = (
+  { keys, direction }: Keyset,
+  source: string,
+  isTurned: boolean,
+  nameOf: (key: KeyColumn, at: number) => string,
+): string =>
   [
     ...keys.map(
-      (key, at) => `${keySql(key, at, source)} ${key.direction}${key.isNullable ? nullsOf(false) : ''}`,
+      (key, at) =>
+        `${nameOf(key, at)} ${turned(key.direction, isTurned)}${key.isNullable ? nullsOf(isTurned) : ''}`,
     ),
-    `${source}id ${direction}`,
+    `${source}id ${turned(direction, isTurned)}`,
   ].join(', ');
 
-/** The order of records with the columns `key_0` and so on. `source` ends with a dot. */
-export function outerOrder({ keys, direction }: Keyset, source = '', isBackward = false): string {
-  const terms = keys.map(
-    (key, at) =>
-      `${source}key_${at} ${turned(key.direction, isBackward)}${key.isNullable ? nullsOf(isBackward) : ''}`,
-  );
-  return [...terms, `${source}id ${turned(direction, isBackward)}`].join(', ');
-}
+/** The order of all records of a list within `joinedSql`. */
+export const wholeOrder = (keyset: Keyset, source = 'record.'): string =>
+  orderBy(keyset, source, false, (key, at) => keySql(key, at, source));
+
+/** The order of records with the columns `key_0` and so on. */
+export const outerOrder = (keyset: Keyset, source = '', isTurned = false): string =>
+  orderBy(keyset, source, isTurned, (_, at) => `${source}key_${at}`);

@@ -1,7 +1,6 @@
 import { DOCUMENT_SQL, LARGE_DOCUMENT_BYTES, MAX_PAGE_BYTES } from '../collection/document.js';
 import { RANK } from '../collection/resource.js';
-import type { KeyColumn, Keyset } from './keyset.js';
-import type { KeysetPart } from './list-request.js';
+import { isBackward, type KeyColumn, type Keyset, type Position } from './keyset.js';
 import { outerOrder, wholeOrder } from './ordered-rows.js';
 
 /** The text in place of documents that are too large. In a page, the ids of its records follow. */
@@ -49,13 +48,18 @@ export const documentsOf = (
  * of its first and last record, and whether there are more. A page whose documents exceed the limit in bytes ends early, after one
  * record at least.
  */
-export function cursorPage(rows: string, { keyset, position }: KeysetPart, size: string): string {
-  const isBackward = position?.side === 'before';
+export function cursorPage(
+  rows: string,
+  keyset: Keyset,
+  position: Position | undefined,
+  size: string,
+): string {
+  const isTurned = isBackward(position);
   const keys = ['id', ...keyset.keys.map(keyText)].join(', ');
   return `select rows, has_more, docs, keys[1] as nearest, keys[rows::int] as farthest
 from (
   select count(*) filter (where is_shown) as rows, coalesce(bool_or(not is_shown), false) as has_more,
-    string_agg(doc, ${DOCUMENT_SQL.separator} order by position ${isBackward ? 'desc' : 'asc'}) filter (where is_shown) as docs,
+    string_agg(doc, ${DOCUMENT_SQL.separator} order by position ${isTurned ? 'desc' : 'asc'}) filter (where is_shown) as docs,
     array_agg(key order by position) filter (where is_shown) as keys
   from (
     select doc, json_build_array(${keys})::text as key, position,
@@ -63,7 +67,7 @@ from (
     from (
       select record.*, row_number() over page as position, sum(octet_length(doc)) over page as bytes
       from ${rows}
-      window page as (order by ${outerOrder(keyset, '', isBackward)} rows unbounded preceding)
+      window page as (order by ${outerOrder(keyset, '', isTurned)} rows unbounded preceding)
     ) as record
   ) as record
 ) as page`;

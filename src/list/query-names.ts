@@ -8,8 +8,8 @@ export interface FilterPlace {
   /** The parameter of the place. */
   readonly name: string;
   /** Several values are a list. One may be a text with several, which commas separate. */
-  readonly values: readonly string[];
-  readonly members: FilterTree;
+  values: readonly string[];
+  readonly members: Map<string, FilterPlace>;
 }
 
 /**
@@ -105,14 +105,10 @@ const MAX_CONDITIONS = 50;
 
 /** The conditions of a query as a tree. Throws 400 for too many, and for a name that has another form. */
 export function filterIn(given: URLSearchParams): FilterTree {
-  interface Growing extends FilterPlace {
-    values: readonly string[];
-    readonly members: Map<string, Growing>;
-  }
   const names = [...new Set(given.keys())].filter(isCondition);
   if (names.length > MAX_CONDITIONS)
     throw invalidQuery('filter', `has more than ${MAX_CONDITIONS} conditions`);
-  const root = new Map<string, Growing>();
+  const root = new Map<string, FilterPlace>();
   for (const name of names) {
     const segments = filterSegments(name);
     if (!segments)

@@ -1,6 +1,7 @@
 import type { Resource } from '../collection/resource.js';
 import { invalidQuery } from '../errors/input-errors.js';
 import { writeOnlyNames } from '../validation/validation.js';
+import { OWN_COLUMNS } from './condition.js';
 import { listIn, stepsOf, unescapeName } from './query-names.js';
 import { type Others, type Related, relatedOf, relationsOf } from './relations.js';
 
@@ -49,23 +50,27 @@ export function readView(given: URLSearchParams, resource: Resource, others?: Ot
   // Most requests ask for whole records.
   const names = [...new Set(given.keys())];
   if (!names.some((name) => /^(include$|fields)/.test(name))) return WHOLE;
-  const fields = names
-    .filter((name) => name.startsWith('fields['))
-    .map((name) => ({ name, path: unescapeName(/^fields\[(.+)\]$/s.exec(name)?.[1] ?? '') }));
-  const requested = { given, others, fields, includes: 0 };
-  const view = viewOf(requested, resource, pathsIn(given, resource), [], 'fields');
-  const [unused] = fields;
-  if (unused) throw invalidQuery(unused.name, 'names no relation of `include`');
+  const ofRelations = names.filter((name) => name.startsWith('fields['));
+  const requested = { given, others, fields: new Set(ofRelations), includes: 0 };
+  const paths = (listIn(given, 'include') ?? []).filter((path) => path !== '');
+  const view = viewOf(
+    requested,
+    resource,
+    paths.map((path) => relationsIn(path, resource)),
+    [],
+  );
+  const [unused] = requested.fields;
+  if (unused !== undefined) throw invalidQuery(unused, 'names no relation of `include`');
   return view;
 }
 
-/** The parameters of a request, and how many relations its views have. */
+/** The parameters of a request. */
 interface Requested {
   readonly given: URLSearchParams;
   readonly others: Others | undefined;
-  /** The parameters with the fields of the records of a path that no view has yet. */
-  readonly fields: { readonly name: string; readonly path: string }[];
-  /** The number of relations that the view has. */
+  /** The parameters with the fields of related records that no view has yet. */
+  readonly fields: Set<string>;
+  /** The number of relations that the views have. */
   includes: number;
 }
 
@@ -73,69 +78,48 @@ interface Requested {
 type Path = readonly string[];
 
 /** A relation may have a dot in its name. */
-const pathsIn = (given: URLSearchParams, resource: Resource): Path[] =>
-  (listIn(given, 'include') ?? [])
-    .filter((path) => path !== '')
-    .map((path) => {
-      const name = unescapeName(path);
-      return relationsOf(resource).includes(name) ? [name] : stepsOf(path);
-    });
+function relationsIn(path: string, resource: Resource): Path {
+  const name = unescapeName(path);
+  return relationsOf(resource).includes(name) ? [name] : stepsOf(path);
+}
 
-/** The view of the records to which the relations of `above` lead. `parameter`: the one with their fields; undefined: all. */
-const viewOf = (
-  requested: Requested,
-  resource: Resource,
-  paths: readonly Path[],
-  above: Path,
-  parameter: string | undefined,
-): View => ({
-  fields: parameter === undefined ? undefined : readFields(requested.given, resource, parameter),
-  include: [...new Set(paths.flatMap(([name]) => name ?? []))].flatMap((name) => {
-    const below = paths.filter(([first]) => first === name).map(([, ...rest]) => rest);
-    return includesOf(requested, resource, name, below, above);
-  }),
-});
+/** The view of the records to which the relations of `above` lead. */
+function viewOf(requested: Requested, resource: Resource, paths: readonly Path[], above: Path): View {
+  const isAbove = (name: string) =>
+    unescapeName(/^fields\[(.+)\]$/s.exec(name)?.[1] ?? '') === above.join('.');
+  const parameter = above.length === 0 ? 'fields' : [...requested.fields].find(isAbove);
+  if (parameter !== undefined) requested.fields.delete(parameter);
+  const names = [...new Set(paths.flatMap(([name]) => name ?? []))];
+  return {
+    fields: parameter === undefined ? undefined : readFields(requested.given, resource, parameter),
+    include: names.flatMap((name) => {
+      const below = paths.filter(([first]) => first === name).map(([, ...rest]) => rest);
+      return includesOf(requested, resource, below, [...above, name]);
+    }),
+  };
+}
 
-/** A relation with what follows it in each path: the number of its records, relations of these, or nothing. */
-function includesOf(
-  requested: Requested,
-  resource: Resource,
-  name: string,
-  below: readonly Path[],
-  above: Path,
-): Include[] {
-  const { others, fields } = requested;
+/** The relation at the end of `path` with what follows it: the number of its records, relations of these, or nothing. */
+function includesOf(requested: Requested, resource: Resource, below: readonly Path[], path: Path): Include[] {
+  const { others } = requested;
+  const name = path.at(-1)!;
   const relation = relatedOf(resource).find((each) => each.name === name);
-  if (!relation || !others) throw unknownRelation(name, resource);
-  if (above.length === MAX_STEPS)
-    throw invalidQuery('include', `leads over more than ${MAX_STEPS} relations`);
+  const known = relationsOf(resource).join(', ') || 'none';
+  if (!relation || !others)
+    throw invalidQuery('include', `names no relation of ${resource.name}, ${name}: there are ${known}`);
+  if (path.length > MAX_STEPS) throw invalidQuery('include', `leads over more than ${MAX_STEPS} relations`);
   const other = others(relation.collection).resource;
   const isCountable = relation.field === undefined && !relationsOf(other).includes('count');
-  const included: Include[] = [];
   const ofRecords = below.filter(([first, ...rest]) => !isCountable || first !== 'count' || rest.length > 0);
+  const included: Include[] = [];
   if (ofRecords.length < below.length)
     included.push({ name: `${name}.count`, relation, isCount: true, view: WHOLE });
-  if (ofRecords.length > 0) {
-    const path = [...above, name];
-    const at = fields.findIndex((each) => each.path === path.join('.'));
-    const [own] = at < 0 ? [] : fields.splice(at, 1);
-    const view = viewOf(requested, other, ofRecords, path, own?.name);
-    included.push({ name, relation, isCount: false, view });
-  }
+  if (ofRecords.length > 0)
+    included.push({ name, relation, isCount: false, view: viewOf(requested, other, ofRecords, path) });
   requested.includes += included.length;
   if (requested.includes > MAX_INCLUDES) throw invalidQuery('include', `has more than ${MAX_INCLUDES} names`);
   return included;
 }
-
-function unknownRelation(name: string, resource: Resource) {
-  const valid = relationsOf(resource);
-  return invalidQuery(
-    'include',
-    `names no relation of ${resource.name}, ${name}: there are ${valid.length === 0 ? 'none' : valid.join(', ')}`,
-  );
-}
-
-const OWN_FIELDS = ['id', 'created_at', 'updated_at', '_version'];
 
 /** Declared fields, unless others are permitted as well. */
 function readFields(given: URLSearchParams, { schema }: Resource, parameter: string): string[] | undefined {
@@ -145,7 +129,10 @@ function readFields(given: URLSearchParams, { schema }: Resource, parameter: str
   if (names === undefined) return undefined;
   if (names.length > MAX_FIELDS) throw invalidQuery(parameter, `has more than ${MAX_FIELDS} fields`);
   const hidden = new Set(writeOnlyNames(schema));
-  const valid = [...OWN_FIELDS, ...Object.keys(schema.properties).filter((name) => !hidden.has(name))];
+  const valid = [
+    ...OWN_COLUMNS.keys(),
+    ...Object.keys(schema.properties).filter((name) => !hidden.has(name)),
+  ];
   const unknown = names.find((name) => !valid.includes(name));
   if (unknown !== undefined && (schema.additionalProperties === false || hidden.has(unknown)))
     throw invalidQuery(parameter, `names an unknown field, ${unknown}: there are ${valid.join(', ')}`);

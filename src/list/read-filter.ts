@@ -25,6 +25,7 @@ import {
   type FilterPlace,
   type FilterTree,
   FLAGS,
+  filterIn,
   readChoice,
   unescapeName,
 } from './query-names.js';
@@ -41,11 +42,12 @@ const MAX_RELATIONS = 20;
  * valid, 403.
  */
 export function readFilter(
-  filter: FilterTree,
+  given: URLSearchParams,
   records: Accessible,
   others?: Others,
   symbols?: ReadSymbol,
 ): Condition[] {
+  const filter = filterIn(given);
   // Most lists have no conditions, and the table of operators takes longer than the rest of their parameters.
   if (filter.size === 0) return [];
   const known = symbols ?? (others && ofCaller(others.subject));
@@ -147,7 +149,7 @@ function fieldConditions(field: string, node: FilterPlace, scope: Scope): Condit
         node.name,
         `names a relation: ${relation!.isMany ? QUANTIFIERS.join(', ') : 'a field'} must follow`,
       );
-    found.push(comparisonOf(scope, field, 'eq', { ...node, members: NONE }, operators));
+    found.push(comparisonOf(scope, field, 'eq', { ...node, members: new Map() }, operators));
   }
   const ofRelation = new Map<string, FilterPlace>();
   for (const [segment, member] of node.members)
@@ -158,8 +160,6 @@ function fieldConditions(field: string, node: FilterPlace, scope: Scope): Condit
     ? found
     : [...found, ...relationConditions(relation!, ofRelation, node, scope)];
 }
-
-const NONE: FilterTree = new Map();
 
 function relationConditions(
   relation: Related,
@@ -195,19 +195,19 @@ function relationConditions(
   });
 }
 
-/**
- * Reads a value that a rule takes from a request, like `$caller`, or that of the request at hand, which alone has a member `value`.
- * Undefined: the text is a value itself. Throws 400.
- */
+/** A symbol of a rule; or of the request at hand, which alone has a member `value`. */
+type GivenSymbol = Symbolic & { readonly value?: string | undefined };
+
+/** Reads a symbol like `$caller`. Undefined: the text is a value itself. Throws 400. */
 export type ReadSymbol = (
   text: string,
   name: string,
   compared: Pick<Symbolic, 'isList' | 'read'> & { readonly column: ComparedColumn },
-) => (Symbolic & { readonly value?: string | undefined }) | undefined;
+) => GivenSymbol | undefined;
 
 /** The comparison of a field at a place of a filter. Throws 400. */
 function comparisonOf(
-  { resource, symbols }: { readonly resource: Resource; readonly symbols: ReadSymbol | undefined },
+  { resource, symbols }: Scope,
   field: string,
   operator: string,
   { name, values, members }: FilterPlace,
@@ -220,6 +220,7 @@ function comparisonOf(
     throw invalidQuery(below.name, 'must be like filter[field][operator]: no name follows an operator');
   const column = comparedColumn(resource, field)!;
   const part = PARTS[operator as Operator];
+  const isList = LIST_OPERATORS.has(operator);
   const read = (value: string) =>
     readValue(
       name,
@@ -227,9 +228,6 @@ function comparisonOf(
       column.type === 'text' ? normalizedText(resource, field, value, part ?? 'whole') : value,
       part !== undefined,
     );
-  const comparison = { kind: 'comparison', field, column, operator: operator as Operator } as const;
-  const [first = '', ...more] = values;
-  const isList = LIST_OPERATORS.has(operator);
   const attempt = (text: string) => {
     try {
       return read(text);
@@ -238,33 +236,24 @@ function comparisonOf(
       throw error;
     }
   };
-  const compared = { column, isList, read: attempt };
-  const symbol = more.length === 0 ? symbols?.(first, name, compared) : undefined;
-  if (!symbol) {
-    // Beside other values, `$caller` of a request is the value that it has. A rule has no value yet.
-    const own = (text: string) => {
-      const isSymbol = /^\$(?:caller|claims|now)\b/.test(text) && field !== 'created_at';
-      const found = isSymbol ? symbols?.(text, name, compared) : undefined;
-      if (found && !('value' in found)) throw invalidQuery(name, `cannot have ${text} beside other values`);
-      return found;
-    };
-    const texts = valuesOf(name, operator as Operator, values, (text) => {
-      const found = own(text);
-      return found ? found.value : read(text);
-    });
-    const known = texts.filter((text) => text !== undefined);
-    // For a caller without a value, the other values remain; a range without one of its ends has nothing.
-    return known.length === 0 || (operator === 'between' && known.length < texts.length)
-      ? { ...comparison, values: [], symbol: own('$caller')! }
-      : { ...comparison, values: known };
-  }
-  if (part !== undefined || operator === 'null' || operator === 'between' || field === 'created_at')
-    throw invalidQuery(name, `cannot be compared with ${first} by ${operator}`);
+  const found = valuesOf(
+    name,
+    operator as Operator,
+    values,
+    (text) => symbols?.(text, name, { column, isList, read: attempt }) ?? read(text),
+  );
+  const comparison = { kind: 'comparison', field, column, operator: operator as Operator } as const;
+  const symbol = found.find((each) => typeof each !== 'string');
+  if (!symbol) return { ...comparison, values: found as string[] };
+  if (part !== undefined || operator === 'between' || field === 'created_at')
+    throw invalidQuery(name, `cannot be compared with ${values.join()} by ${operator}`);
   if (symbol.through && !isComparable(column, symbol.through.type, isList))
-    throw invalidQuery(name, `cannot be compared with ${first}, whose values have another type`);
-  return symbol.value === undefined
-    ? { ...comparison, values: [], symbol }
-    : { ...comparison, values: [symbol.value] };
+    throw invalidQuery(name, `cannot be compared with ${values.join()}, whose values have another type`);
+  // A rule has no value yet. Beside a caller without a value, the other values remain.
+  if (found.length > 1 && !('value' in symbol))
+    throw invalidQuery(name, `cannot have a value of the request beside other values: ${values.join()}`);
+  const known = found.flatMap((each) => (typeof each === 'string' ? each : (each.value ?? [])));
+  return known.length === 0 ? { ...comparison, values: [], symbol } : { ...comparison, values: known };
 }
 
 /** Whether a field of the caller has values of a column's type, or for an operator with several values a list of these. */
@@ -284,8 +273,8 @@ function valuesOf(
   name: string,
   operator: Operator,
   given: readonly string[],
-  read: (value: string) => string | undefined,
-): (string | undefined)[] {
+  read: (value: string) => string | GivenSymbol,
+): (string | GivenSymbol)[] {
   const [first = '', ...more] = given;
   if (!LIST_OPERATORS.has(operator)) {
     if (more.length > 0) throw invalidQuery(name, 'must be given once');

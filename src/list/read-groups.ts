@@ -1,9 +1,8 @@
 import type { Resource } from '../collection/resource.js';
 import { invalidQuery } from '../errors/input-errors.js';
 import { type ComparedColumn, comparedColumn, operatorsOf, type Selection } from './condition.js';
-import { filterIn, isCondition, listIn, readInteger, unescapeName } from './query-names.js';
-import { readFilter } from './read-filter.js';
-import { type ListContext, searchIn, selectionOf } from './read-list.js';
+import { isCondition, listIn, readInteger, unescapeName } from './query-names.js';
+import { type ListContext, readSelection } from './read-list.js';
 import type { Direction } from './read-sort.js';
 import { type Accessible, requireFieldAccess } from './relations.js';
 
@@ -53,32 +52,22 @@ export const hasGroups = (given: URLSearchParams): boolean => given.has('group')
 const PARAMETERS = ['group', 'aggregate', 'search', 'sort', 'limit'];
 
 /** Reads `group=status,month(created_at)&aggregate=count,sum(estimate)&sort=-count&limit=10`. Throws 400, 403. */
-export function readGroups(
-  given: URLSearchParams,
-  records: Accessible,
-  { parent, others }: ListContext,
-): GroupRequest {
+export function readGroups(given: URLSearchParams, records: Accessible, context: ListContext): GroupRequest {
   const { resource } = records;
   const foreign = [...given.keys()].find(
     (name) => !PARAMETERS.includes(name) && !isCondition(name) && !name.startsWith('_'),
   );
   if (foreign !== undefined) throw invalidQuery(foreign, 'cannot be combined with group or aggregate');
-  const keys = namesIn(given, 'group', MAX_KEYS).map((name) => known('group', name, groupKeys(resource)));
-  const named = namesIn(given, 'aggregate', MAX_AGGREGATES);
-  for (const { field } of keys) requireFieldAccess(records, field);
+  const keys = knownIn(given, 'group', MAX_KEYS, groupKeys(resource));
   const isKey = (name: string) => keys.some((key) => key.name === name);
-  const aggregates = (named.length === 0 ? [isKey('count') ? 'count(*)' : 'count'] : named).map((name) =>
-    known('aggregate', name, aggregatesOf(resource)),
-  );
-  for (const { of } of aggregates) if (of) requireFieldAccess(records, of.field);
+  const named = knownIn(given, 'aggregate', MAX_AGGREGATES, aggregatesOf(resource));
+  const count: Aggregate = { name: isKey('count') ? 'count(*)' : 'count', of: undefined };
+  const aggregates = named.length === 0 ? [count] : named;
+  for (const { field } of [...keys, ...aggregates.flatMap(({ of }) => of ?? [])])
+    requireFieldAccess(records, field);
   const taken = aggregates.find(({ name }) => isKey(name));
   if (taken) throw invalidQuery('aggregate', `has the name of a group, ${taken.name}: send count(*)`);
-  const selection = selectionOf(
-    readFilter(filterIn(given), records, others),
-    records,
-    searchIn(given, resource),
-    parent,
-  );
+  const selection = readSelection(given, records, context);
   const names = [...keys, ...aggregates].map(({ name }) => name);
   const sorts = namesIn(given, 'sort', MAX_KEYS + MAX_AGGREGATES).map((key) => {
     const place = names.indexOf(key.replace(/^-/, ''));
@@ -108,17 +97,19 @@ function namesIn(given: URLSearchParams, parameter: string, most: number): strin
   return names;
 }
 
-/** The known key or aggregate of a name. Throws 400. */
-function known<Value extends { readonly name: string }>(
+/** The keys or aggregates that a parameter names. Throws 400. */
+const knownIn = <Value extends { readonly name: string }>(
+  given: URLSearchParams,
   parameter: 'group' | 'aggregate',
-  name: string,
+  most: number,
   values: readonly Value[],
-): Value {
-  const value = values.find((each) => each.name === name);
-  if (value) return value;
-  const valid = values.map((each) => each.name).join(', ');
-  throw invalidQuery(parameter, `names an unknown ${parameter}, ${name}: there are ${valid}`);
-}
+): Value[] =>
+  namesIn(given, parameter, most).map((name) => {
+    const value = values.find((each) => each.name === name);
+    if (value) return value;
+    const valid = values.map((each) => each.name).join(', ');
+    throw invalidQuery(parameter, `names an unknown ${parameter}, ${name}: there are ${valid}`);
+  });
 
 /** The keys by which the records of a collection can be grouped. */
 export function groupKeys(resource: Resource): GroupKey[] {
@@ -127,11 +118,7 @@ export function groupKeys(resource: Resource): GroupKey[] {
     const isTime =
       column.type === 'timestamptz' ||
       (column.type === 'text' && (column.format === 'date-time' || column.format === 'date'));
-    const known = !isTime
-      ? []
-      : column.format === 'date'
-        ? PERIODS.filter((each) => each !== 'hour')
-        : PERIODS;
+    const known = PERIODS.filter((each) => isTime && (each !== 'hour' || column.format !== 'date'));
     const periods = known.map((period) => ({ name: `${period}(${field})`, field, column, period }));
     // Each record has another id, and nearly each another time of its own.
     const isAlone = field === 'id' || column.type === 'timestamptz' || column.type.endsWith('[]');

@@ -37,10 +37,7 @@ const operandsOf = ({ words, isPrefix }: Term): string[] =>
     (word, at) => `'${word.replace(/['\\]/g, '$&$&')}'${isPrefix && at === words.length - 1 ? ':*' : ''}`,
   );
 
-function termSql(term: Term): string {
-  const operands = operandsOf(term).join(' <-> ');
-  return `${term.isExcluded ? '!' : ''}(${operands})`;
-}
+const termSql = (term: Term): string => `${term.isExcluded ? '!' : ''}(${operandsOf(term).join(' <-> ')})`;
 
 /** The words of a search; undefined: the collection has none, or nothing is searched for. */
 export function wordsOf(resource: Resource, search: string, isRanked: boolean): Words | undefined {

@@ -165,7 +165,6 @@ t.test('parameters that have no meaning are refused', async (t) => {
     ['limit=', 'INVALID_QUERY'],
     ['limit=1&limit=2', 'INVALID_QUERY'],
     ['after=a&before=b', 'INVALID_QUERY'],
-    ['count=none', 'INVALID_QUERY'],
     ['sort=colour', 'INVALID_QUERY'],
     ['sort=', 'INVALID_QUERY'],
     ['search=x&search=y', 'INVALID_QUERY'],
@@ -200,10 +199,10 @@ t.test('a total is only counted when it is wanted', async (t) => {
     data: [],
     meta: { limit: 20, total: 0 },
     links: {
-      self: '/api/v2/books?count=exact&search=zz&limit=20',
+      self: '/api/v2/books?limit=20&count=exact&search=zz',
       next: null,
       prev: null,
-      first: '/api/v2/books?count=exact&search=zz&limit=20',
+      first: '/api/v2/books?limit=20&count=exact&search=zz',
     },
   });
 });
@@ -218,7 +217,7 @@ t.test('fields, related records and nested lists have links of version 2', async
   t.same(Object.keys(book), ['id', 'title', '_included', '_links']);
   t.equal(book._included.author.name, 'Ann');
   t.equal(book._links.self.href, `/api/v2/books/${book.id}`);
-  t.match(json.links.next, 'fields=title&include=author&limit=2');
+  t.match(json.links.next, 'limit=2&fields=title&include=author');
   t.same(await pagesFrom(send, `${author.json._links.books.href}?limit=2`), ['ab', 'c']);
   const nested = await send('GET', `${author.json._links.books.href}?sort=-title&limit=2`);
   t.equal(titlesOf(nested.json), 'cb');

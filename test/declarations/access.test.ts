@@ -49,9 +49,9 @@ const CONDITIONS: readonly (readonly [where: object, pointer: string, reason: st
   [
     { authorId: { in: ['$caller', '01a20900-0000-7000-8000-000000000011'] } },
     'authorId/in',
-    'cannot have $caller',
+    'cannot have a value of the request',
   ],
-  [{ title: { in: ['a', '$claims.team'] } }, 'title/in', 'cannot have $claims'],
+  [{ title: { in: ['a', '$claims.team'] } }, 'title/in', 'cannot have a value of the request'],
   [{ title: { in: [] } }, 'title/in', 'must have at least one value'],
 ];
 

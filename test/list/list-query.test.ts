@@ -26,33 +26,34 @@ t.test('which form a list has depends on what is given, not on its value', async
       t.equal(part.kind, isPageOfUsers ? 'numbered' : 'all', `${resource.name} ${query}`);
     }
   }
-  t.equal(
-    read('search=a&page=1', users).repeated,
-    '',
-    'links repeat no parameter that the list does not have',
-  );
 });
 
-t.test('sort, order and search have effective values, which links repeat', async (t) => {
+t.test('sort, order and search have effective values, and links repeat what is given', async (t) => {
   const rows: [query: string, sort: string, order: string, search: string, suffix: string][] = [
     ['', 'created_at', 'desc', '', ''],
     ['sort=name', 'name', 'desc', '', '&sort=name'],
     ['sort=price&order=asc', 'price', 'asc', '', '&sort=price&order=asc'],
-    ['order=asc&sort=price', 'price', 'asc', '', '&sort=price&order=asc'],
+    ['order=asc&sort=price', 'price', 'asc', '', '&order=asc&sort=price'],
     ['sort=created_at&order=desc', 'created_at', 'desc', '', '&sort=created_at&order=desc'],
-    ['sort=id', 'created_at', 'desc', '', '&sort=created_at'],
-    ['sort=toString', 'created_at', 'desc', '', '&sort=created_at'],
-    ['sort=__proto__', 'created_at', 'desc', '', '&sort=created_at'],
-    ['sort=%5Cprice', 'created_at', 'desc', '', '&sort=created_at'],
-    ['sort=pri%5Cce', 'created_at', 'desc', '', '&sort=created_at'],
-    ['sort=name%3Bdrop', 'created_at', 'desc', '', '&sort=created_at'],
-    ['order=ASC', 'created_at', 'desc', '', '&order=desc'],
-    ['sort=name&sort=price&order=asc&order=desc', 'name', 'asc', '', '&sort=name&order=asc'],
-    ['search=+a%26b%3D%25+', 'created_at', 'desc', 'a&b=%', '&search=a%26b%3D%25'],
+    ['sort=id', 'created_at', 'desc', '', '&sort=id'],
+    ['sort=toString', 'created_at', 'desc', '', '&sort=toString'],
+    ['sort=__proto__', 'created_at', 'desc', '', '&sort=__proto__'],
+    ['sort=%5Cprice', 'created_at', 'desc', '', '&sort=%5Cprice'],
+    ['sort=pri%5Cce', 'created_at', 'desc', '', '&sort=pri%5Cce'],
+    ['sort=name%3Bdrop', 'created_at', 'desc', '', '&sort=name%3Bdrop'],
+    ['order=ASC', 'created_at', 'desc', '', '&order=ASC'],
+    [
+      'sort=name&sort=price&order=asc&order=desc',
+      'name',
+      'asc',
+      '',
+      '&sort=name&sort=price&order=asc&order=desc',
+    ],
+    ['search=+a%26b%3D%25+', 'created_at', 'desc', 'a&b=%', '&search=+a%26b%3D%25+'],
     ['search=caf%C3%A9', 'created_at', 'desc', 'café', '&search=caf%C3%A9'],
     ['search=%FF', 'created_at', 'desc', '\ufffd', '&search=%EF%BF%BD'],
-    ['search=a&search=b', 'created_at', 'desc', 'a', '&search=a'],
-    ['page=2&search=a&x=y', 'created_at', 'desc', 'a', '&search=a'],
+    ['search=a&search=b', 'created_at', 'desc', 'a', '&search=a&search=b'],
+    ['page=2&search=a&_x=y', 'created_at', 'desc', 'a', '&search=a&_x=y'],
   ];
   for (const [query, sort, order, search, suffix] of rows) {
     const list = read(query, items);

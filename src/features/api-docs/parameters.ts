@@ -89,7 +89,7 @@ const COUNT = plain('count', 'Whether the page has a total.', {
 const KEYSET_PARAMETERS: Readonly<Record<string, JsonObject>> = {
   after: plain('after', 'The cursor after which the page begins, from `links.next`.', { type: 'string' }),
   before: plain('before', 'The cursor before which the page ends, from `links.prev`.', { type: 'string' }),
-  count: plain('count', '`exact`: the page has a total.', { type: 'string', enum: ['exact'] }),
+  count: plain('count', '`exact`: the page has a total.', { type: 'string', enum: ['exact', 'none'] }),
 };
 
 /** The parameters of a collection's list. */
