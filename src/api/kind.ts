@@ -61,8 +61,6 @@ export interface Kind {
   readonly secret?: string;
   /** The text about its type in the documents about the API. */
   readonly about?: string;
-  /** The message about a cursor that is no id, if it is another one. */
-  readonly invalidCursor?: string;
   /** Errors of a creation that no other kind has. */
   readonly creationErrors?: readonly ErrorName[];
   /** Whether it can be changed. */

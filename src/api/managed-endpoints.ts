@@ -156,10 +156,10 @@ class ManagedActions<Item extends Stored, Input, Rules, Services extends { reado
 
   /** Lists a page of them, after `?after=<id>`: 200, 304, 400, 412. */
   readonly list = async ({ db }: Services, request: Request): Promise<Reply> => {
-    const { path, limit, singular, invalidCursor = `\`after\` must be the id of a ${singular}.` } = this.kind;
+    const { path, limit, singular } = this.kind;
     const given = request.query.parameters.get('after');
     const after = parseUuid(given ?? '');
-    if (given !== null && after === undefined) throw badRequest(invalidCursor);
+    if (given !== null && after === undefined) throw badRequest(`\`after\` must be the id of a ${singular}.`);
     const found = await this.store.list(db, after, limit + 1, request.principal);
     const page = found.slice(0, limit);
     const next = found.length > limit ? `${path}?after=${page.at(-1)!.id}` : null;

@@ -21,9 +21,7 @@ export function writeProblem(error: unknown, resource: Resource, record?: JsonOb
   if (violation?.code === UNIQUE_VIOLATION) {
     const isNamed = (fields: readonly string[]) => isViolated(uniqueName(name, fields.map(column)));
     const found =
-      unique.find(({ fields }) => isNamed(fields) && isAbout(fields)) ??
-      unique.find(({ fields }) => isNamed(fields)) ??
-      unique.find(({ fields }) => isAbout(fields));
+      unique.find(({ fields }) => isAbout(fields)) ?? unique.find(({ fields }) => isNamed(fields));
     return found && duplicate(found.fields, found.code);
   }
   if (violation?.code !== FOREIGN_KEY_VIOLATION) return undefined;

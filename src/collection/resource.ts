@@ -1,6 +1,5 @@
-import { composed } from '../formats/composed-text.js';
 import { type Json, type JsonObject, member } from '../json.js';
-import type { Normalization } from '../validation/normalization.js';
+import { normalized } from '../validation/normalization.js';
 import type { FieldRules } from '../validation/require-valid.js';
 import type { Column, ColumnType } from './column.js';
 
@@ -252,21 +251,13 @@ export const definitionsOf = ({ columns }: Resource): string[] => [
 export const givenRowsSql = (resource: Resource): string =>
   `rows from (json_to_recordset($1::text::json) as (${definitionsOf(resource).join(', ')})) with ordinality`;
 
-/** The part of a stored text that a text of a query is compared with: all of it, its beginning, or any part. */
-type Part = 'whole' | 'start' | 'any';
-
 /** A text of a query, changed by the steps of `x-normalize` as the field's values were. */
-export function normalizedText({ normalize }: Resource, field: string, text: string, part: Part): string {
-  return (normalize[field] ?? []).reduce((result, step) => STEPS[step](result, part), text);
-}
-
-const STEPS: Readonly<Record<Normalization, (text: string, part: Part) => string>> = {
-  // Spaces at the end of a beginning are within the stored text.
-  trim: (text, part) => (part === 'whole' ? text.trim() : part === 'start' ? text.trimStart() : text),
-  nfc: composed,
-  lower: (text) => text.toLowerCase(),
-  integer: (text) => text,
-};
+export const normalizedText = (
+  { normalize }: Resource,
+  field: string,
+  text: string,
+  part: Parameters<typeof normalized>[2],
+): string => String(normalized(normalize[field] ?? [], text, part));
 
 /** The text of a search as each of some fields stores it, without texts that differ in ASCII case only. */
 export function searchedTexts(resource: Resource, fields: readonly string[], text: string): string[] {

@@ -107,12 +107,7 @@ export function createReader(env: Env, folder = ''): Reader {
         return value >= min && value <= max ? value : undefined;
       }),
     flag: (name, fallback = false) =>
-      readShown(name, fallback, '`on` or `off`', (text) =>
-        new Map([
-          ['on', true],
-          ['off', false],
-        ]).get(text),
-      ),
+      readShown(name, fallback, '`on` or `off`', (text) => ({ on: true, off: false })[text]),
     date: (name) => optional(name, 'a date as in RFC 3339: 2026-12-31T00:00:00Z', parseDate),
   };
 }

@@ -1,5 +1,5 @@
 import zlib from 'node:zlib';
-import { weighted } from './content-negotiation.js';
+import { preferred, weighted } from './content-negotiation.js';
 
 /** A content coding of responses (RFC 9110 section 8.4.1, RFC 8878). */
 export type Coding = 'zstd' | 'br' | 'gzip';
@@ -65,17 +65,9 @@ function canonical(name: string): string {
 
 function choose(weights: ReadonlyMap<string, number>): CodingChoice {
   const any = weights.get('*');
-  let coding: Coding | undefined;
-  let best = 0;
-  for (const each of RESPONSE_CODINGS) {
-    const q = weights.get(each) ?? any ?? 0;
-    if (q > best) {
-      coding = each;
-      best = q;
-    }
-  }
+  const { offer, q } = preferred(RESPONSE_CODINGS, (each) => weights.get(each) ?? any ?? 0);
   const identity = weights.get('identity');
-  if (identity !== undefined && identity > best) coding = undefined;
+  const coding = identity !== undefined && identity > q ? undefined : offer;
   return { coding, refusesIdentity: identity === 0 || (identity === undefined && any === 0) };
 }
 

@@ -18,14 +18,15 @@ const MAX_RANGES = 64;
 export function negotiate(accept: string | undefined, offers: readonly string[]): string | undefined {
   if (accept === undefined || accept === '*/*' || accept === offers[0]) return offers[0];
   const ranges = parseAccept(accept);
-  let best: string | undefined;
-  let bestQ = 0;
+  return preferred(offers, (offer) => qualityOf(offer, ranges)).offer;
+}
+
+/** The offer with the greatest weight above 0, and the weight; of equal ones the first. */
+export function preferred<Offer>(offers: readonly Offer[], weightOf: (offer: Offer) => number) {
+  let best: { readonly offer: Offer | undefined; readonly q: number } = { offer: undefined, q: 0 };
   for (const offer of offers) {
-    const q = qualityOf(offer, ranges);
-    if (q > bestQ) {
-      best = offer;
-      bestQ = q;
-    }
+    const q = weightOf(offer);
+    if (q > best.q) best = { offer, q };
   }
   return best;
 }

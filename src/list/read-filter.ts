@@ -245,15 +245,18 @@ function comparisonOf(
   const comparison = { kind: 'comparison', field, column, operator: operator as Operator } as const;
   const symbol = found.find((each) => typeof each !== 'string');
   if (!symbol) return { ...comparison, values: found as string[] };
-  if (part !== undefined || operator === 'between' || field === 'created_at')
+  if (part !== undefined || field === 'created_at')
     throw invalidQuery(name, `cannot be compared with ${values.join()} by ${operator}`);
   if (symbol.through && !isComparable(column, symbol.through.type, isList))
     throw invalidQuery(name, `cannot be compared with ${values.join()}, whose values have another type`);
-  // A rule has no value yet. Beside a caller without a value, the other values remain.
+  // A rule has no value yet.
   if (found.length > 1 && !('value' in symbol))
     throw invalidQuery(name, `cannot have a value of the request beside other values: ${values.join()}`);
   const known = found.flatMap((each) => (typeof each === 'string' ? each : (each.value ?? [])));
-  return known.length === 0 ? { ...comparison, values: [], symbol } : { ...comparison, values: known };
+  // Beside a caller without a value, the other values remain; a range without one of its ends has nothing.
+  return known.length === 0 || (operator === 'between' && known.length < found.length)
+    ? { ...comparison, values: [], symbol }
+    : { ...comparison, values: known };
 }
 
 /** Whether a field of the caller has values of a column's type, or for an operator with several values a list of these. */

@@ -43,7 +43,6 @@ export const WEBHOOK: Kind = {
   limit: 100,
   homeLink: { name: 'webhooks', position: 8 },
   secret: 'secret',
-  invalidCursor: '`after` takes the id of a webhook.',
   creationErrors: ['TOO_MANY_WEBHOOKS'],
   canChange: true,
   rotation: 'Create a new secret; the previous one is valid for one more day',
