@@ -1,4 +1,3 @@
-import { secretReply, timeOf } from '../actions/secret-reply.js';
 import type { SchemeName } from '../auth/principal.js';
 import type { NotReadyReason } from '../db/readiness.js';
 import { JSON_TYPE } from '../http/media-types.js';
@@ -23,10 +22,19 @@ export const WHOAMI: Endpoint = {
   run: whoami,
 };
 
-/** Shows the principal of the request's credential: 200, 401. A shared cache must not show one caller's identity to another. */
+/** Shows the principal of the request's credential: 200, 401. */
 function whoami(_: unknown, { principal: { subject, scopes, scheme, expiresAt } }: Request): Reply {
-  const expires = timeOf(expiresAt === undefined ? undefined : expiresAt * 1000);
-  return secretReply(200, { subject, scopes: [...scopes], scheme, expires_at: expires });
+  return {
+    status: 200,
+    // A shared cache must not show one caller's identity to another.
+    headers: ['Content-Type', JSON_TYPE, 'Cache-Control', 'no-store'],
+    body: JSON.stringify({
+      subject,
+      scopes: [...scopes],
+      scheme,
+      expires_at: expiresAt === undefined ? null : new Date(expiresAt * 1000).toISOString(),
+    }),
+  };
 }
 
 /** The settings that clients need to get an access token. */
