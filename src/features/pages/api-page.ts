@@ -1,7 +1,7 @@
-import { html, type Part } from '../../formats/html.js';
+import { html } from '../../formats/html.js';
 import { JSON_TYPE } from '../../http/media-types.js';
-import { isObject, type JsonObject } from '../../json.js';
-import { collectionLabel } from './labels.js';
+import type { Json, JsonObject } from '../../json.js';
+import { cellOf, collectionLabel } from './labels.js';
 import { isKnown } from './layout.js';
 import { pairs } from './list-table.js';
 import type { Page } from './pages.js';
@@ -37,7 +37,7 @@ export const apiPage: Page = {
           const own = operations.filter((each) => Array.isArray(each.tags) && each.tags.includes(name));
           const record = components.schemas[schemaOf(paths[`/${name}/{id}`]?.get)];
           return html`<details><summary>${collectionLabel(name)} <span class="dim">${description}</span></summary>
-<div>${pairs(own.map(({ label, summary }) => [label, summary]))}${areCollections && record && fieldsOf(record)}</div></details>\n`;
+<div>${pairs(own.map(({ label, summary }) => [label, summary]))}${areCollections && record && html`<h2>Fields</h2>${pairs(fieldsOf(record))}`}</div></details>\n`;
         });
     return {
       title: 'API',
@@ -55,14 +55,6 @@ function schemaOf(operation: JsonObject | undefined): string {
   return /"#\/components\/schemas\/([\w.-]{1,200})"/.exec(text)?.[1] ?? '';
 }
 
-/** The fields of a schema with their types. */
-function fieldsOf({ properties, required }: JsonObject): Part {
-  const needed = Array.isArray(required) ? required : [];
-  const fields = Object.entries(isObject(properties) ? properties : {}).map(([name, rules]) => {
-    const { type, format, enum: values, description } = isObject(rules) ? rules : ({} as JsonObject);
-    const state = needed.includes(name) ? 'required' : undefined;
-    const parts = [values ?? [type, format], state, description].flat();
-    return [name, parts.filter((each) => each !== undefined).join(', ')] as const;
-  });
-  return html`<h2>Fields</h2>${pairs(fields)}`;
-}
+/** The rules of the fields of a schema. */
+const fieldsOf = ({ properties }: JsonObject) =>
+  Object.entries(properties as Record<string, Json>).map(([name, rules]) => [name, cellOf(rules)] as const);

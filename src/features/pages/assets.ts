@@ -20,28 +20,21 @@ const pathOf = (text: string, ending: string): string =>
 
 const SCRIPT_PATH = pathOf(PAGE_SCRIPT, 'js');
 
-/** The colour of the settings, of which the dark theme has a lighter tint. */
-function colourOf(config: Config): string {
-  const { siteColour: colour } = PAGE_SETTINGS.of(config);
-  if (colour === undefined) return '';
-  const parts = [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16));
-  const light = parts.map((part) => Math.round(part + (255 - part) * 0.6)).join(' ');
-  return `:root{--link:${colour}}@media (prefers-color-scheme:dark){:root{--link:rgb(${light})}}`;
-}
-
-/** The style of pages with the colour and the logo of the settings. */
+/** The style of pages with the name, the logo and the colour of the settings. Pages without a head of their own are narrow. */
 function styleOf(config: Config): string {
-  const { siteLogo: logo } = PAGE_SETTINGS.of(config);
-  const image = `.brand::before{content:"";width:1.75rem;height:1.75rem;background:center/contain no-repeat url(${logo})}`;
-  return STYLE + (logo === undefined ? '' : image) + colourOf(config);
-}
-
-/** The name, the logo and the colour of the settings, for pages that have this style beside their own. */
-function siteStyleOf(config: Config): string {
-  const { siteName, siteLogo: logo } = PAGE_SETTINGS.of(config);
+  const { siteName, siteLogo: logo, siteColour: colour } = PAGE_SETTINGS.of(config);
   const name = siteName.replaceAll(/[^\w ]/gu, (each) => `\\${each.codePointAt(0)!.toString(16)} `);
-  const image = `;padding-left:2.25rem;background:left/1.75rem no-repeat url(${logo})`;
-  return `.narrow::before{content:"${name}";display:block;font-weight:700;line-height:1.75rem;margin-bottom:1.5rem${logo === undefined ? '' : image}}${colourOf(config)}`;
+  const parts = [1, 3, 5].map((at) => Number.parseInt(colour?.slice(at, at + 2) ?? '', 16));
+  // The dark theme has a lighter tint.
+  const light = parts.map((part) => Math.round(part + (255 - part) * 0.6)).join(' ');
+  return [
+    STYLE,
+    `.narrow::before{content:"${name}";display:block;font-weight:700;line-height:1.75rem;margin-bottom:1.5rem}`,
+    logo &&
+      `:root{--logo:url(${logo})}.brand::before{content:"";width:1.75rem;height:1.75rem;background:center/contain no-repeat var(--logo)}`,
+    logo && '.narrow::before{padding-left:2.25rem;background:left/1.75rem no-repeat var(--logo)}',
+    colour && `:root{--link:${colour}}@media (prefers-color-scheme:dark){:root{--link:rgb(${light})}}`,
+  ].join('');
 }
 
 /** The name of the service, and the elements that load the style and the script. */
@@ -72,7 +65,7 @@ export function assetsOf(config: Config): Endpoint[] {
   const style = styleOf(config);
   return [
     asset(pathOf(style, 'css'), 'text/css', style),
-    asset(SITE_STYLE_PATH, 'text/css', siteStyleOf(config), 'max-age=300'),
+    asset(SITE_STYLE_PATH, 'text/css', style, 'max-age=300'),
     asset(SCRIPT_PATH, 'text/javascript', PAGE_SCRIPT),
   ];
 }

@@ -31,17 +31,15 @@ export async function attention({ site, request }: PageOptions): Promise<Part> {
   if (!request.principal.scopes.has('admin') || request.run) return undefined;
   // Access rules permit much to users without scopes.
   const needScopes = hasSignIn(site) && !site.collections.some(({ resource }) => resource.hasRules);
+  const lists = Object.entries(CONCERNS).filter(([path]) => path !== ACCOUNTS || needScopes);
   const found = await Promise.all(
-    Object.entries(CONCERNS).map(async ([path, textOf]) => {
-      if (path === ACCOUNTS && !needScopes) return [];
+    lists.map(async ([path, textOf]) => {
       const entries = ((await readAs(site, request, path))?.data ?? []) as JsonObject[];
-      const all = entries.flatMap((entry) => {
-        const text = textOf(entry);
-        const href = `${site.prefix}${path}/${String(entry.id)}`;
-        return text ? html`<li><a href="${href}">${text}</a></li>\n` : [];
-      });
-      const rest = all.splice(MAX_SHOWN).length;
-      return rest === 0 ? all : [...all, html`<li><a href="${site.prefix}${path}">${rest} more</a></li>`];
+      const all = entries.map((entry): [id: string, text: Part] => [`/${String(entry.id)}`, textOf(entry)]);
+      const concerns = all.filter(([, text]) => text);
+      const rest = concerns.splice(MAX_SHOWN).length;
+      if (rest > 0) concerns.push(['', `${rest} more`]);
+      return concerns.map(([id, text]) => html`<li><a href="${site.prefix}${path}${id}">${text}</a></li>\n`);
     }),
   );
   const items = found.flat();

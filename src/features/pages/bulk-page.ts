@@ -4,7 +4,6 @@ import { type Html, html } from '../../formats/html.js';
 import { MERGE_PATCH } from '../../http/media-types.js';
 import type { JsonObject } from '../../json.js';
 import { conditionName } from '../../list/query-names.js';
-import { grantsFor } from '../../policy/policy.js';
 import type { PageForm } from './form-action.js';
 import { type FormField, formFields } from './form-fields.js';
 import { hidden, inputOf, openForm, optionsOf } from './form-html.js';
@@ -27,10 +26,7 @@ export function bulkBar(
 ): ((table: Html) => Html) | undefined {
   const may = (method: 'PATCH' | 'DELETE') => mayWrite(site, request, resource, method);
   if (!may('PATCH') && !may('DELETE')) return undefined;
-  const grants = grantsFor(resource, 'update', resource, request.principal);
-  const settable = ({ member }: FormField) =>
-    !resource.hasRules || grants.some(({ fields }) => fields?.includes(member) ?? true);
-  const fields = fieldsOf(resource).filter(settable);
+  const fields = fieldsOf(resource);
   const edit =
     may('PATCH') &&
     fields.length > 0 &&
@@ -41,27 +37,23 @@ export function bulkBar(
     html`${form}${table}<div class="bulk tools"><span id="chosen">Change chosen ${wordsOf(resource.name)} together</span> ${edit}${remove}</div></form>`;
 }
 
-/** The fields that can be the same in several records, those with a list of values first. */
-const fieldsOf = perResource((resource): readonly FormField[] => {
-  const isChoice = ({ kind }: FormField) => Number(kind === 'choice');
-  const shared = formFields(editableOf(resource).change).filter(
+/** The fields that can be the same in several records. */
+const fieldsOf = perResource((resource): readonly FormField[] =>
+  formFields(editableOf(resource).change).filter(
     ({ kind, name, parents }) =>
       parents.length === 0 &&
       kind !== 'others' &&
       kind !== 'secret' &&
       !resource.unique.some(({ fields }) => `/${fields.join()}` === name),
-  );
-  return shared.sort((a, b) => isChoice(b) - isChoice(a));
-});
+  ),
+);
 
 /** The actions of a list's forms: those of chosen records with a page of confirmation before, or else `creation`. */
 export function bulkPage(resource: Resource, creation: PageForm): PageForm {
   const isBulk = ({ entered }: Submitted) => entered.texts.has('_id');
   return {
     before: (submitted) =>
-      submitted.entered.texts.has('_bulk')
-        ? confirmation(resource, submitted.entered.own('_bulk') === 'DELETE', submitted)
-        : undefined,
+      submitted.entered.texts.has('_bulk') ? confirmation(resource, submitted) : undefined,
     queryOf: (submitted) =>
       isBulk(submitted)
         ? String(new URLSearchParams({ [conditionName('id', 'in')]: idsIn(submitted).join(',') }))
@@ -82,12 +74,7 @@ export function bulkPage(resource: Resource, creation: PageForm): PageForm {
     },
     failed: (problem, submitted) =>
       isBulk(submitted)
-        ? confirmation(
-            resource,
-            submitted.method === 'DELETE',
-            submitted,
-            (failuresIn(problem) ?? [problem]).map(({ message }) => message),
-          )
+        ? confirmation(resource, submitted, failuresIn(problem) ?? [problem])
         : creation.failed?.(problem, submitted),
   };
 }
@@ -120,11 +107,11 @@ const chosenField = (resource: Resource, { entered }: Submitted): FormField => {
 /** The page that names the chosen records before they are changed or deleted. */
 async function confirmation(
   resource: Resource,
-  isDeletion: boolean,
   submitted: Submitted,
-  faults: readonly string[] = [],
+  faults: readonly { readonly message: string }[] = [],
 ): Promise<PageContent> {
   const { site, request, forms, entered, names } = submitted;
+  const isDeletion = (entered.own('_bulk') || submitted.method) === 'DELETE';
   const path = site.prefix + request.path;
   const back = listHref(submitted);
   const found = await readListAs(site, request, `/${resource.name}`, {
@@ -146,7 +133,7 @@ async function confirmation(
   const many = `${chosen.length} ${wordsOf(chosen.length === 1 ? resource.singular : resource.name)}`;
   const crumbs = [{ text: collectionLabel(resource.name), href: back }];
   const listOf = (some: readonly JsonObject[]) =>
-    html`<ul>${some.map((record) => html`<li>${names.shortTitleOf(resource, record)}</li>`)}</ul>`;
+    html`<ul>${some.map((record) => html`<li>${names.titleOf(resource, record)}</li>`)}</ul>`;
   const refused =
     others.length > 0 &&
     html`<div class="note" role="status"><p>You may not ${verb.toLowerCase()} these, which stay as they are:</p>${listOf(others)}</div>`;
@@ -163,7 +150,7 @@ async function confirmation(
   return {
     title: `${verb} ${many}`,
     crumbs,
-    body: html`${faults.map((fault) => html`<p class="error" role="alert">${fault}</p>`)}${openForm(path, forms, own, 'edit')}${chosen.map(({ id }) => hidden('_id', String(id)))}
+    body: html`${faults.map(({ message }) => html`<p class="error" role="alert">${message}</p>`)}${openForm(path, forms, own, 'edit')}${chosen.map(({ id }) => hidden('_id', String(id)))}
 ${listOf(chosen)}${refused}
 ${field ? html`${inputOf(field, { id: 'bulk', texts, named, offers: await offersFor(site, request, [field]) })}${!field.isRequired && html`<p class="hint">An empty value removes the field.</p>`}` : html`<p>Deleted ${wordsOf(resource.name)} cannot be restored.</p>`}
 <p><button class="${isDeletion ? 'danger' : 'main'}">${verb} ${many}</button> <a href="${back}">Cancel</a></p></form>`,

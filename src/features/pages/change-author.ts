@@ -1,17 +1,17 @@
 import { type Change, newestChanges } from '../../actions/history.js';
 import type { Resource } from '../../collection/resource.js';
-import { cut, type Html, html, type Part } from '../../formats/html.js';
+import { type Html, html, type Part } from '../../formats/html.js';
 import { isObject, type JsonObject } from '../../json.js';
-import { wordsOf } from './labels.js';
+import { cellOf, wordsOf } from './labels.js';
 import type { PageContext } from './layout.js';
 import { ID, type Names } from './names.js';
 import { collectionOf, ownersOf } from './site.js';
-import { timeHtml } from './values.js';
+import { linkTo, timeHtml } from './values.js';
 
 /** Reads the names of those who made some changes, as far as the caller may read these users. */
 export async function readActors(names: Names, actors: readonly (string | null)[]): Promise<void> {
   const owners = ownersOf(names.site);
-  if (owners) await names.read(owners.name, new Set(actors.filter((actor) => actor !== null)));
+  if (owners) await names.read(owners.name, new Set(actors.map(String)));
 }
 
 /** The newest changes of the record of a page, with the names of their actors; none: the caller may not read the events. */
@@ -30,31 +30,25 @@ export function actorHtml(names: Names, actor: string | null): Part {
   if (actor === null) return undefined;
   if (actor === names.caller.principal.subject) return html`<b>You</b>`;
   const name = names.of(actor);
-  if (name !== undefined)
-    return html`<a href="${names.site.prefix}/${ownersOf(names.site)!.name}/${actor}">${name}</a>`;
+  if (name !== undefined) return linkTo(names, ownersOf(names.site)!.name, actor);
   return ID.test(actor) ? 'Another user' : actor;
 }
 
 /** Some events: who did what, by the titles of their records. */
 export async function eventsList(names: Names, events: readonly JsonObject[]): Promise<Html> {
   const actorOf = ({ actor }: JsonObject) => (typeof actor === 'string' ? actor : null);
-  const records = new Map<Resource, JsonObject[]>();
-  for (const event of events) {
+  const readTitle = async (event: JsonObject) => {
     const resource = resourceOf(names, event);
-    if (resource && isObject(event.data))
-      records.set(resource, [...(records.get(resource) ?? []), event.data]);
-  }
-  await Promise.all([
-    readActors(names, events.map(actorOf)),
-    ...[...records].map(([resource, found]) => names.readTitles(resource, found)),
-  ]);
+    if (resource && isObject(event.data)) await names.readTitles(resource, [event.data]);
+  };
+  await Promise.all([readActors(names, events.map(actorOf)), ...events.map(readTitle)]);
   const items = events.map((event) => {
     const { type, subject, time, data, previous } = event;
     const [collection = '', verb = ''] = String(type).split('.');
     const resource = resourceOf(names, event);
     const title =
       resource && isObject(data)
-        ? cut(names.titleOf(resource, data), 100)
+        ? cellOf(names.titleOf(resource, data))
         : `a record of ${wordsOf(collection)}`;
     const version = isObject(data) ? data._version : previous;
     return html`<li>${actorHtml(names, actorOf(event))} ${verb} <a href="${String(subject)}${version !== undefined && `#version-${String(version)}`}">${title}</a><br>${timeHtml(String(time))}${version !== undefined && html` <span class="dim">version ${String(version)}</span>`}</li>\n`;

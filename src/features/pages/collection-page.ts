@@ -1,15 +1,16 @@
 import { canSearch, type Resource } from '../../collection/resource.js';
 import { type Html, html, type Part } from '../../formats/html.js';
 import type { JsonObject } from '../../json.js';
+import { hasGroups } from '../../list/read-groups.js';
 import { bulkBar, bulkPage } from './bulk-page.js';
-import { columnsOf, listColumns, undeclaredNames } from './columns.js';
+import { columnsOf, labelOf, listColumns, undeclared, undeclaredNames } from './columns.js';
 import { declarationLink } from './declaration-page.js';
 import { EXPORT, exportReply } from './export.js';
 import { filterChips, filterPage } from './filter-page.js';
 import { boxOf, hidden } from './form-html.js';
 import { crumbsTo, editableOf } from './form-model.js';
-import { groupsNav, groupsPage, isGroups } from './groups-page.js';
-import { collectionLabel, wordsOf } from './labels.js';
+import { groupsNav, groupsPage } from './groups-page.js';
+import { capitalized, collectionLabel, wordsOf } from './labels.js';
 import type { Crumb, PageContent } from './layout.js';
 import { ListView, listQueryOf } from './list-query.js';
 import { recordsTable } from './list-table.js';
@@ -17,57 +18,52 @@ import { isOpen } from './navigation.js';
 import type { Page, PageOptions } from './pages.js';
 import { recordForm } from './record-form-actions.js';
 import { fillOf, newRecordPage } from './record-forms.js';
-import { mayWrite, othersOf } from './site.js';
+import { mayWrite } from './site.js';
 
-/** The page of a list: to search, filter, sort, choose and turn pages. `parent` is that above a nested one. */
-export function listPage(resource: Resource, parent?: Resource): Page {
+/** The page of a list: to search, filter, sort, choose and turn pages. `isNested`: below a record. */
+export function listPage(resource: Resource, isNested = false): Page {
   return {
     query: listQueryOf,
     other: (context, list) => exportReply(resource, context, list),
-    content: (shown) => contentOf(resource, parent, shown),
+    content: (shown) => contentOf(resource, isNested, shown),
     refused: ({ status, message }, context) => {
       const { site, request } = context;
       if (status !== 400 || !request.query.text.includes('filter')) return undefined;
-      const path = site.prefix + request.path;
-      const view = new ListView(resource, path, request.query, othersOf(site));
-      return filterPage(view, context, [{ text: collectionLabel(resource.name), href: path }], message);
+      const view = new ListView(resource, site, request);
+      return filterPage(view, request, [{ text: collectionLabel(resource.name), href: view.path }], message);
     },
     form: bulkPage(resource, recordForm(editableOf(resource))),
   };
 }
 
-async function contentOf(
-  resource: Resource,
-  parent: Resource | undefined,
-  shown: PageOptions,
-): Promise<PageContent> {
+async function contentOf(resource: Resource, isNested: boolean, shown: PageOptions): Promise<PageContent> {
   const { site, request, json, names } = shown;
-  const path = site.prefix + request.path;
-  const view = new ListView(resource, path, request.query, othersOf(site));
+  const view = new ListView(resource, site, request);
   const above = await crumbsTo(resource, shown);
   const given = request.query.parameters;
   const canCreate = mayWrite(site, request, resource, 'POST', request.params.id);
   if (given.has('_new') && canCreate) return newRecordPage(editableOf(resource), shown);
   if (given.has('_filter')) {
-    const page = await filterPage(view, shown, above);
+    const page = await filterPage(view, request, above);
     return { ...page, body: html`${page.body}${groupsNav(view)}` };
   }
-  if (isGroups(json)) return groupsPage(view, json, names, above);
   const { data, meta, links } = json as unknown as ListJson;
+  if (hasGroups(view.parameters)) return groupsPage(view, data, names, above);
   if (given.has('_columns')) return columnsPage(view, data, above);
   await names.readFor(resource, data);
-  const chosen = view.parameters.get('fields')?.split(',');
-  const columns = listColumns(resource, chosen, data);
-  const self = links.self.slice(links.self.indexOf('?') + 1);
+  const columns = listColumns(resource, view.chosen, data).filter(
+    ({ name }) => view.chosen || !isNested || name !== resource.parent?.field,
+  );
+  const bulk = bulkBar(resource, shown);
+  const table = recordsTable(view, data, columns, names, bulk !== undefined);
   return {
     title: collectionLabel(resource.name),
     crumbs: above.slice(0, -1),
-    tools: html`${declarationLink(shown, 'Declaration', resource.name)}<a class="button" href="${view.hrefWith({ _columns: '1' })}">Columns</a>${exportMenu(view, meta)}${invitationLink(resource, canCreate, shown)}${canCreate && html`<a class="button main" href="${path}?_new">New ${wordsOf(resource.singular)}</a>`}`,
+    tools: html`${declarationLink(shown, 'Declaration', resource.name)}<a class="button" href="${view.hrefWith({ _columns: '1' })}">Columns</a>${exportMenu(view, meta)}${invitationLink(resource, canCreate, shown)}${canCreate && html`<a class="button main" href="${view.path}?_new">New ${wordsOf(resource.singular)}</a>`}`,
     body: html`${searchBar(view, html`<span class="dim">${summaryOf(resource, data.length, meta)}</span>`)}
 <div class="chips">${filterChips(view, names)}</div>
-${data.length === 0 ? emptyText(view, canCreate) : recordsTable(resource, data, { view, names, columns: parent && !chosen ? columns.filter(({ name }) => name !== resource.parent?.field) : columns, bulk: bulkBar(resource, shown) })}
+${data.length === 0 ? emptyText(view, canCreate) : (bulk?.(table) ?? table)}
 ${pagesNav(links, meta)}`,
-    query: self,
   };
 }
 
@@ -77,36 +73,35 @@ interface ListJson {
   readonly links: Readonly<Record<string, string | null>> & { readonly self: string };
 }
 
+/** The parameters of a list besides some, as a form repeats them. */
+const retained = ({ parameters }: ListView, ...names: readonly string[]): Part =>
+  [...parameters].flatMap(([name, value]) => (names.includes(name) ? [] : hidden(name, value)));
+
 /** The search, and the way to the filters and to the groups. */
 function searchBar(view: ListView, summary: Html): Html {
-  const { resource, list, path } = view;
-  const labels = columnsOf(resource)
-    .filter(({ name }) => resource.searchable.includes(name) || resource.words.includes(name))
-    .map(({ label }) => label.toLowerCase());
-  const searched = `Search in ${labels.join(', ')}`;
-  const retained = [...view.parameters].filter(([name]) => name !== 'search' && name !== 'page');
+  const { resource, parameters, path } = view;
+  const searched = [...resource.searchable, ...resource.words].map((each) =>
+    labelOf(resource, each).toLowerCase(),
+  );
+  const label = `Search in ${[...new Set(searched)].join(', ')}`;
   return html`<div class="tools">${
     canSearch(resource) &&
-    html`<form class="tools" role="search" aria-label="${collectionLabel(resource.name)}" action="${path}">${retained.map(([name, value]) => hidden(name, value))}<input type="search" name="search" aria-label="${searched}" placeholder="${searched}" value="${list.search}"><button>Search</button></form>`
+    html`<form class="tools" role="search" aria-label="${collectionLabel(resource.name)}" action="${path}">${retained(view, 'search', 'page')}<input type="search" name="search" aria-label="${label}" placeholder="${label}" value="${parameters.get('search') ?? ''}"><button>Search</button></form>`
   }<a class="button" href="${view.hrefWith({ _filter: '1' })}">Filter, sort, count</a>${summary}</div>`;
 }
 
 /** The page on which people choose the columns of a list, which the address has in `fields`. */
 function columnsPage(view: ListView, data: readonly JsonObject[], crumbs: readonly Crumb[]): PageContent {
-  const { resource, parameters, path } = view;
-  const chosen = parameters.get('fields')?.split(',');
+  const { resource, chosen, path } = view;
   const shown = new Set(chosen ?? listColumns(resource, undefined, data).map(({ name }) => name));
   const rest = undeclaredNames(resource, data).filter((name) => !/[,\\]/.test(name));
-  const options = [
-    ...columnsOf(resource).map(({ name, label }) => ({ name, label })),
-    ...rest.map((name) => ({ name, label: name })),
-  ].filter(({ name }) => name !== resource.display);
-  const retained = [...parameters].filter(([name]) => name !== 'fields');
-  const first = resource.display ?? 'id';
+  const options = [...columnsOf(resource), ...rest.map(undeclared)].filter(
+    ({ name }) => name !== resource.display,
+  );
   return {
     title: `Columns of ${wordsOf(resource.name)}`,
     crumbs,
-    body: html`<form class="edit" action="${path}">${retained.map(([name, value]) => hidden(name, value))}${hidden('fields', first)}
+    body: html`<form class="edit" action="${path}">${retained(view, 'fields')}${hidden('fields', resource.display ?? 'id')}
 <div class="checks">${options.map(
       ({ name, label }) => html`${boxOf('fields', name, label, shown.has(name))}\n`,
     )}</div><p><button class="main">Show</button> <a href="${view.hrefWith({ fields: null })}">The usual columns</a></p></form>`,
@@ -125,7 +120,7 @@ export const invitationLink = (
   isOpen(site, '/invitations', request) &&
   html`<a class="button" href="${site.prefix}/invitations?${String(new URLSearchParams({ _new: '', ...(parent && above !== undefined && { [fillOf('create', name, parent.field)]: above }) }))}">Invite</a>`;
 
-/** Links to files with all records that the list selects, and to the page as it is. */
+/** Links to files with all records that the list selects. */
 function exportMenu(view: ListView, { total }: ListJson['meta']): Html {
   const many = total === undefined ? 'All' : `All ${total.toLocaleString('en')}`;
   return html`<details class="pop"><summary class="button">Export</summary><div class="links">
@@ -154,18 +149,12 @@ function summaryOf({ name, singular }: Resource, shown: number, { page, total }:
 /** Links to the other pages: by number where the number of pages is known. */
 export function pagesNav(
   links: Readonly<Record<string, string | null>>,
-  { page = 1, totalPages }: { readonly page?: number; readonly totalPages?: number } = {},
+  { page = 1, totalPages = 0 }: { readonly page?: number; readonly totalPages?: number } = {},
 ): Part {
-  const link = (name: string, text: string) => {
+  const link = (name: string, text = capitalized(name)) => {
     const href = links[name];
     return typeof href === 'string' && href !== links.self && html` <a href="${href}">${text}</a>`;
   };
-  const first = links.first;
-  if (totalPages === undefined || typeof first !== 'string') {
-    const others = ['first', 'prev', 'next', 'last'].map((name) => link(name, name));
-    return others.some((each) => each) && html`<nav class="pages" aria-label="Pages">${others}</nav>`;
-  }
-  if (totalPages <= 1) return undefined;
   const numbers = [...new Set([1, page - 1, page, page + 1, totalPages])].filter(
     (n) => n >= 1 && n <= totalPages,
   );
@@ -173,7 +162,13 @@ export function pagesNav(
     at > 0 && n - numbers[at - 1]! > 1 && html` <span>…</span>`,
     n === page
       ? html` <b aria-current="page">${n}</b>`
-      : html` <a href="${first.replace(/([?&]page=)1(&|$)/, `$1${n}$2`)}" aria-label="Page ${n}">${n}</a>`,
+      : html` <a href="${links.first!.replace(/([?&]page=)1(&|$)/, `$1${n}$2`)}" aria-label="Page ${n}">${n}</a>`,
   ]);
-  return html`<nav class="pages" aria-label="Pages">${link('prev', 'Previous')}${items}${link('next', 'Next')}</nav>`;
+  const parts = [
+    totalPages === 0 && link('first'),
+    link('prev', 'Previous'),
+    items.length > 1 && items,
+    link('next'),
+  ];
+  return parts.some((each) => each) && html`<nav class="pages" aria-label="Pages">${parts}</nav>`;
 }

@@ -22,22 +22,10 @@ type Texts = Readonly<Record<'title' | 'description' | 'format' | 'pattern' | 'x
 type Bound = 'minimum' | 'maximum' | 'exclusiveMinimum' | 'exclusiveMaximum' | 'minLength' | 'maxLength';
 type Numbers = Readonly<Record<Bound | 'multipleOf', number>>;
 
-/** How people read the values of a field. Lists show the kinds in this order; those from `long` on only if they are chosen. */
-const KINDS = [
-  'choice',
-  'reference',
-  'date',
-  'number',
-  'flag',
-  'time',
-  'text',
-  'long',
-  'json',
-  'id',
-  'plain',
-] as const;
-export type ColumnKind = (typeof KINDS)[number];
-const FIRST_HIDDEN = KINDS.indexOf('long');
+/** The ways in which people read the values of a field. Lists show the first ones, in this order, and the others if they are chosen. */
+type ComparedKind = 'choice' | 'reference' | 'date' | 'number' | 'flag' | 'time' | 'text';
+export type ColumnKind = ComparedKind | 'long' | 'json' | 'id' | 'plain';
+const COMPARED: readonly ColumnKind[] = ['choice', 'reference', 'date', 'number', 'flag', 'time', 'text'];
 
 /** A field as lists and records show it. */
 export interface Column {
@@ -81,11 +69,13 @@ export const columnsOf = perResource(({ schema, references, writeOnly }): readon
 
 /** A field that no declaration describes. */
 export const undeclared = (name: string): Column => ({
-  ...{ name, label: undeclaredLabel(name), kind: 'plain' },
+  ...{ name, label: fieldLabel(name), kind: name === 'id' ? 'id' : 'plain' },
   ...{ choices: [], to: undefined, isList: false },
 });
 
-const undeclaredLabel = (name: string): string => (name.includes('_') ? fieldLabel(name) : name);
+/** The label of a field, or of a relation. */
+export const labelOf = (resource: Resource, field: string): string =>
+  columnsOf(resource).find(({ name }) => name === field)?.label ?? fieldLabel(field.replaceAll('.', ' '));
 
 /** The values that a field may have, if its schema lists them. */
 export const fixedValues = ({ enum: values, const: only }: FieldSchema): readonly unknown[] =>
@@ -115,30 +105,26 @@ export function listColumns(
   chosen: readonly string[] | undefined,
   records: readonly JsonObject[],
 ): readonly Column[] {
-  if (chosen) {
-    const all = columnsOf(resource);
-    const rest = chosen.filter((name) => !all.some((each) => each.name === name));
-    return [...all, ...rest.map((name) => (name === 'id' ? idColumn : undeclared(name)))].filter(
-      ({ name }) => name !== resource.display && chosen.includes(name),
+  if (!chosen)
+    return [...likelyColumns(resource), ...undeclaredNames(resource, records).map(undeclared)].slice(
+      0,
+      MAX_COLUMNS,
     );
-  }
-  const rest = undeclaredNames(resource, records).map(undeclared);
-  const known = likelyColumns(resource);
-  return rest.length === 0 || known.length === MAX_COLUMNS
-    ? known
-    : [...known, ...rest].slice(0, MAX_COLUMNS);
+  const all = columnsOf(resource);
+  const rest = chosen.filter((name) => !all.some((each) => each.name === name));
+  return [...all, ...rest.map(undeclared)].filter(
+    ({ name }) => name !== resource.display && chosen.includes(name),
+  );
 }
 
 /** The declared fields by their kinds, each before the arrays, and if there are few, the time of the creation. */
 const likelyColumns = perResource((resource): readonly Column[] => {
-  const all = columnsOf(resource);
-  const rank = ({ kind, isList }: Column) => KINDS.indexOf(kind) + (isList ? KINDS.length : 0);
-  const compared = all.filter(
-    ({ name, kind }) =>
-      name !== resource.display && !OWN.includes(name) && KINDS.indexOf(kind) < FIRST_HIDDEN,
+  const rank = ({ kind, isList }: Column) => COMPARED.indexOf(kind) + (isList ? COMPARED.length : 0);
+  const compared = columnsOf(resource).filter(
+    ({ name, kind }) => name !== resource.display && !OWN.includes(name) && COMPARED.includes(kind),
   );
-  const created = all.filter(({ name }) => name === 'created_at');
-  return [...compared.sort((a, b) => rank(a) - rank(b)), ...created].slice(0, MAX_COLUMNS);
+  const created: Column = { ...undeclared('created_at'), kind: 'time' };
+  return [...compared.sort((a, b) => rank(a) - rank(b)), created].slice(0, MAX_COLUMNS);
 });
 
 /** Whether a record has missed a day on which it is due: its first choice is not the last one, such as closed. */
@@ -152,9 +138,7 @@ export function isOverdue(resource: Resource, record: JsonObject, { name, kind, 
 
 /** The label of the column that names the records of a list. */
 export const titleLabel = (resource: Resource): string =>
-  columnsOf(resource).find(({ name }) => name === resource.display)?.label ?? capitalized(resource.singular);
-
-const idColumn: Column = { ...undeclared('id'), label: 'Id', kind: 'id' };
+  resource.display === undefined ? capitalized(resource.singular) : labelOf(resource, resource.display);
 
 /** The names of the fields of some records that the declaration does not have, up to `max`. */
 export function undeclaredNames(
@@ -163,11 +147,10 @@ export function undeclaredNames(
   max = MAX_UNDECLARED,
 ): string[] {
   const names = new Set<string>();
-  for (const record of records)
-    for (const name of Object.keys(record)) {
-      if (names.size === max) break;
-      const isOwn = name === 'id' || OWN.includes(name) || name.startsWith('_');
-      if (!isOwn && !Object.hasOwn(schema.properties, name)) names.add(name);
-    }
+  for (const name of records.flatMap(Object.keys)) {
+    const isOwn = name === 'id' || OWN.includes(name) || name.startsWith('_');
+    if (!isOwn && !Object.hasOwn(schema.properties, name)) names.add(name);
+    if (names.size === max) break;
+  }
   return [...names];
 }

@@ -1,46 +1,68 @@
 import { html } from '../../formats/html.js';
+import type { JsonObject } from '../../json.js';
 import { eventsList } from './change-author.js';
-import { choiceForm } from './list-table.js';
-import { type EventsJson, newestEvents } from './newest-events.js';
+import { type Caller, readAs } from './inner-read.js';
+import { selectOf } from './list-table.js';
 import type { Page } from './pages.js';
-import { collectionsFor } from './site.js';
+import { collectionsFor, type Site } from './site.js';
 
-const LIMIT = 50;
-/** The parameter of the link to the oldest events. */
-const OLDEST = '_oldest';
+const MAX_EVENTS = 50;
 
-/** The newest events, the last one first; or in the order of the feed the oldest ones, or the events after a cursor. */
+/** The newest events, the last one first. The address may select some as for the API. */
 export const eventsPage: Page = {
-  query: (query) => {
-    const given = new URLSearchParams(query.parameters);
-    // The page reads the newest events itself, and the action examines the query.
-    if (isNewest(given)) given.set('after', 'now');
-    given.delete(OLDEST);
+  query: ({ parameters }) => {
+    const given = new URLSearchParams(parameters);
     if (given.get('types') === '') given.delete('types');
-    if (!given.has('limit')) given.set('limit', String(LIMIT));
+    if (!given.has('after')) given.set('after', 'now');
     return String(given);
   },
-  content: async ({ site, request, json, names }) => {
-    const path = `${site.prefix}${request.path}`;
-    const { data, meta, links } = json as unknown as EventsJson;
-    const given = request.query.parameters;
-    const types = given.get('types') ?? '';
-    const selected = [...given].filter(
+  content: async ({ site, request, names }) => {
+    const types = request.query.parameters.get('types') ?? '';
+    const selected = [...request.query.parameters].filter(
       ([name, value]) => (name === 'types' && value !== '') || name.startsWith('filter['),
     );
-    const events = isNewest(given)
-      ? await newestEvents(site, request, new URLSearchParams(selected), Number(given.get('limit') ?? LIMIT))
-      : data;
+    const events = await newestEvents(site, request, new URLSearchParams(selected), MAX_EVENTS);
     const known = collectionsFor(site, request.principal).map(({ resource }) => `${resource.name}.*`);
-    const hrefWith = (...more: [string, string][]) =>
-      `${path}?${new URLSearchParams([...selected, ...more])}`;
+    const options = [...new Set(['', ...known, types])].map((each) => [each, each || 'all'] as const);
     return {
       title: 'Changes',
-      body: html`${choiceForm(path, 'types', [...new Set(['', ...known, types])], types)}
-${events.length === 0 ? html`<p>No events${isNewest(given) && ' among the newest'}.</p>` : await eventsList(names, events)}
-<nav class="pages" aria-label="Pages"><a href="${hrefWith([OLDEST, '1'])}">oldest</a> ${meta.more && html`<a href="${links.next}">next</a> `}<a href="${hrefWith()}">newest</a></nav>`,
+      body: html`<form class="tools">${selectOf('types', 'types', 'Types', options, types)} <button>Show</button></form>
+${events.length === 0 ? html`<p>No events among the newest.</p>` : await eventsList(names, events)}`,
     };
   },
 };
 
-const isNewest = (given: URLSearchParams): boolean => !given.has('after') && !given.has(OLDEST);
+/** Positions of the feed to look through, as multiples of the wanted events: a caller may see few of them. */
+const WIDTHS = [1, 8, 64, 200];
+const LIMIT = '1000';
+
+/**
+ * The newest events that a caller may read and a query of the feed selects, the last one first: up to `most`, among the newest
+ * positions. Empty if the service has no feed.
+ */
+export async function newestEvents(
+  site: Site,
+  caller: Caller,
+  query: URLSearchParams,
+  most: number,
+): Promise<readonly JsonObject[]> {
+  const { feed } = site;
+  if (!feed) return [];
+  const { after: oldest } = await feed.start(undefined);
+  const end = feed.follower.horizon();
+  let found: readonly JsonObject[] | undefined;
+  for (const width of WIDTHS) {
+    const from = Math.max(oldest, end - width * most);
+    const given = new URLSearchParams(query);
+    given.set('after', feed.cursorOf(from));
+    given.set('limit', LIMIT);
+    const json = await readAs(site, caller, '/events', given);
+    if (!json) return [];
+    const { data, meta } = json as unknown as { data: JsonObject[]; meta: { more: boolean } };
+    // The first part of more events does not have the newest ones.
+    if (meta.more && found) return found;
+    found = data.slice(-most).reverse();
+    if (found.length === most || from === oldest) return found;
+  }
+  return found ?? [];
+}

@@ -1,74 +1,69 @@
 import type { Resource } from '../../collection/resource.js';
+import type { ScopedCollection } from '../../feature.js';
 import { type Html, html, type Part } from '../../formats/html.js';
 import { LIST_OPERATORS, type Operator, operatorsOf } from '../../list/condition.js';
-import { conditionName, escapeName, filterSegments, unescapeName } from '../../list/query-names.js';
-import { isRelevance } from '../../list/read-sort.js';
-import { type Column, columnsOf } from './columns.js';
-import { boxOf, decimal, hidden, optionsOf, YES_OR_NO } from './form-html.js';
+import { conditionName, filterName, filterSegments, unescapeName } from '../../list/query-names.js';
+import { type Column, type ColumnKind, columnsOf, labelOf } from './columns.js';
+import { boxOf, decimal, hidden, YES_OR_NO } from './form-html.js';
+import type { Caller } from './inner-read.js';
 import { dayText, fieldLabel } from './labels.js';
 import type { Crumb, PageContent } from './layout.js';
-import { DAYS, dayAfter, LAST_DAY, type ListView, NAMED_DAYS } from './list-query.js';
+import { DAYS, dayAfter, LAST_DAY, type ListView, NAMED_DAYS, type Sort } from './list-query.js';
+import { selectOf } from './list-table.js';
 import type { Names } from './names.js';
-import type { PageOptions } from './pages.js';
 import { fewRecords } from './reference-input.js';
 import { collectionsFor } from './site.js';
-import { nameCondition, titleFields } from './title.js';
+import { textPath, titleFields } from './title.js';
 
+/** The words between the label of a field and the values of a condition. */
 const SIGNS: Readonly<Record<Operator, string>> = {
-  eq: 'is',
-  ne: 'is not',
+  eq: '',
+  ne: 'not',
   lt: 'less than',
-  lte: 'at most',
+  lte: 'to',
   gt: 'more than',
-  gte: 'at least',
+  gte: 'from',
   between: 'between',
-  in: 'is one of',
-  nin: 'is none of',
+  in: '',
+  nin: 'none of',
   has: 'has',
   any: 'has one of',
   prefix: 'begins with',
   contains: 'contains',
-  null: 'is empty:',
+  null: 'empty:',
 };
 
 /** The page with a filter for each field by which people select, and what they selected before. `fault`: why no list can be shown. */
 export async function filterPage(
   view: ListView,
-  shown: Pick<PageOptions, 'site' | 'request'>,
+  caller: Caller,
   crumbs: readonly Crumb[],
   fault?: string,
 ): Promise<PageContent> {
   const controls = await Promise.all(
-    columnsOf(view.resource).map(async (column, index) =>
-      orEmpty(view, column, await controlOf(view, column, `filter-${index}`, shown)),
-    ),
+    columnsOf(view.resource).map((column, at) => controlsOf(view, column, `filter-${at}`, caller)),
   );
-  const present = controls.filter((each) => each !== undefined);
-  const names = new Set(['page', 'sort', 'order', ...present.flatMap(({ names }) => names)]);
-  const retained = [...view.parameters].filter(([name]) => !names.has(name) && name !== 'limit');
+  const inputs = controls.flat();
+  const names = new Set(['page', 'sort', 'order', 'limit', ...inputs.flatMap((each) => each.names)]);
+  const retained = [...view.parameters].filter(([name]) => !names.has(name));
   return {
     title: `Filter and sort ${crumbs.at(-1)!.text.toLowerCase()}`,
     crumbs,
     body: html`${fault !== undefined && html`<p class="error" role="alert">${fault}</p>\n`}<form class="edit" action="${view.path}">
 ${retained.map(([name, value]) => hidden(name, value))}
-${fault === undefined && sortControl(view)}${present.map(({ input }) => input)}
+${fault === undefined && sortControl(view.sorts(), view.resource)}${inputs.map(({ input }) => input)}
 <p><button class="main">Show</button> <a href="${view.path}">Clear all</a></p></form>`,
   };
 }
 
 /** The order of the list: by any field that lists can be sorted by, also by those without a column. */
-function sortControl(view: ListView): Part {
-  const sorts = view.sorts();
+function sortControl(sorts: readonly Sort[], resource: Resource): Part {
   if (sorts.length === 0) return undefined;
-  const { resource } = view;
-  const labels = new Map(columnsOf(resource).map(({ name, label }) => [name, label]));
-  const parameterOf = (field: string) => (isRelevance(resource, field) ? field : escapeName(field));
   const present = sorts.find(({ order }) => order !== undefined);
-  const fields = sorts.map(
-    ({ field }) => [parameterOf(field), labels.get(field) ?? fieldLabel(field.replaceAll('.', ' '))] as const,
-  );
-  return html`<div class="two"><div class="field"><label for="sort">Sort by</label><select id="sort" name="sort">${optionsOf(fields, present && parameterOf(present.field))}</select></div>
-<div class="field"><label for="order">Direction</label><select id="order" name="order">${optionsOf(Object.entries({ asc: 'rising', desc: 'falling' }), present?.order)}</select></div></div>
+  const fields = sorts.map(({ name, field }) => [name, labelOf(resource, field)] as const);
+  const directions = Object.entries({ asc: 'rising', desc: 'falling' });
+  return html`<div class="two"><div class="field">${selectOf('sort', 'sort', 'Sort by', fields, present?.name)}</div>
+<div class="field">${selectOf('order', 'order', 'Direction', directions, present?.order)}</div></div>
 `;
 }
 
@@ -78,55 +73,63 @@ interface Control {
   readonly input: Html;
 }
 
-/** A control, for an optional field with a box that selects the records without a value. */
-function orEmpty({ resource, parameters }: ListView, { name, label }: Column, control?: Control) {
+/** The control of a field, and for an optional one a box that selects the records without a value. */
+async function controlsOf(view: ListView, column: Column, id: string, caller: Caller): Promise<Control[]> {
+  const { resource, parameters } = view;
+  const { name, label } = column;
   const { required, properties } = resource.schema;
-  const isOptional = name in properties && !required.includes(name);
-  if (!control || !isOptional || !operatorsOf(resource).get(name)?.includes('null')) return control;
+  const operators = operatorsOf(resource).get(name) ?? [];
+  const control = await controlOf(view, column, id, caller, operators);
+  if (!control || !(name in properties) || required.includes(name) || !operators.includes('null'))
+    return control ? [control] : [];
   const empty = conditionName(name, 'null');
   const box = boxOf(empty, 'true', `${label} is empty`, parameters.get(empty) === 'true');
-  return { names: [...control.names, empty], input: html`${control.input}<div class="field">${box}</div>\n` };
+  return [control, { names: [empty], input: html`<div class="field">${box}</div>\n` }];
 }
 
 async function controlOf(
   view: ListView,
   column: Column,
   id: string,
-  shown: Pick<PageOptions, 'site' | 'request'>,
+  caller: Caller,
+  own: readonly Operator[],
 ): Promise<Control | undefined> {
   const { name, label, kind } = column;
-  const operators = operatorsOf(view.resource).get(name) ?? [];
-  const can = (operator: Operator) => operators.includes(operator);
-  const text = (operator: Operator, type = 'text', parameter = conditionName(name, operator)): Control => ({
+  const isMany = own.includes('in') || own.includes('any');
+  if (kind === 'reference' && !isMany) return undefined;
+  const known = collectionsFor(view.site, caller.principal);
+  const options = isMany ? await optionsFor(view, column, caller, known) : [];
+  if (options.length > 0) return boxes(view, column, options);
+  if (RANGES.includes(kind) && own.includes('gte')) return range(column, id, view);
+  const { path = [], operators = [] } = textPath(view.resource, name, known) ?? {};
+  const operator = (['contains', 'prefix', 'has', 'eq'] as const).find((each) => operators.includes(each));
+  if (!operator) return undefined;
+  const parameter = filterName(operator === 'eq' ? path : [...path, operator]);
+  const text = valuesOf(view, parameter).join();
+  return {
     names: [parameter],
-    input: html`<div class="field">${inputFor(id, `${label} ${SIGNS[operator]}`, parameter, valuesOf(view, parameter).join(), type)}</div>\n`,
-  });
-  const several = can('in') ? 'in' : can('any') ? 'any' : undefined;
+    input: html`<div class="field">${inputFor(id, `${label} ${SIGNS[operator]}`, parameter, text, 'search')}</div>\n`,
+  };
+}
+
+/** The kinds of fields that people filter by two ends. */
+const RANGES: readonly ColumnKind[] = ['number', 'date', 'time'];
+
+/** The values among which a person chooses; none: there are too many, or one has a comma, which separates the values of a list. */
+async function optionsFor(
+  { site }: ListView,
+  { kind, to, choices }: Column,
+  caller: Caller,
+  known: readonly ScopedCollection[],
+): Promise<readonly (readonly [value: string, label: string])[]> {
+  if (kind === 'flag') return Object.entries(YES_OR_NO);
   if (kind === 'reference') {
-    const known = collectionsFor(shown.site, shown.request.principal);
-    const other = known.find((each) => each.resource.name === column.to)?.resource;
-    if (!other || titleFields(other).length === 0 || !several) return undefined;
-    const few = await fewRecords(shown.site, shown.request, other);
-    if (few)
-      return boxes(
-        view,
-        column,
-        few.map((each) => [each.id, each.name] as const),
-      );
-    const found = nameCondition(view.resource, name, known);
-    return found && text(found.operator, 'search', found.parameter);
+    const other = known.find(({ resource }) => resource.name === to)?.resource;
+    const few = other && titleFields(other).length > 0 && (await fewRecords(site, caller, other));
+    return few ? few.map(({ id, name }) => [id, name] as const) : [];
   }
-  const choices = kind === 'flag' && can('in') ? Object.keys(YES_OR_NO) : column.choices.map(String);
-  if (several && choices.length > 0)
-    return boxes(
-      view,
-      column,
-      choices.map((each) => [each, YES_OR_NO[each] ?? each] as const),
-    );
-  if ((kind === 'number' || kind === 'date' || kind === 'time') && can('gte')) return range(column, id, view);
-  if (can('contains')) return text('contains', 'search');
-  const first = (['prefix', 'has', 'eq'] as const).find(can);
-  return first && text(first);
+  const values = choices.map(String);
+  return values.some((each) => each.includes(',')) ? [] : values.map((each) => [each, each]);
 }
 
 const inputFor = (id: string, label: string, name: string, value: string, type: string): Html =>
@@ -138,53 +141,50 @@ const valuesOf = ({ parameters }: ListView, name: string): readonly string[] => 
   return given.length === 1 ? given[0]!.split(',') : given;
 };
 
-/** Boxes of which several may be checked; if a value has a comma, which separates the values of a list, one of them. */
+/** Boxes of which several may be checked. */
 function boxes(
   view: ListView,
-  { name, label, isList: isMany }: Column,
+  { name, label, isList }: Column,
   options: readonly (readonly [value: string, label: string])[],
 ): Control {
-  const names = isMany ? (['any', 'has'] as const) : (['in', 'eq'] as const);
-  const [list, one] = names.map((operator) => conditionName(name, operator)) as [string, string];
-  const isSingle = options.some(([value]) => value.includes(','));
-  const values = [...(isSingle ? [] : valuesOf(view, list)), ...view.parameters.getAll(one)];
-  const all = isSingle ? [['', 'any'] as const, ...options] : options;
-  const type = isSingle ? 'radio' : 'checkbox';
+  const operators = isList ? ['any', 'has'] : ['in', 'eq'];
+  const names = operators.map((operator) => conditionName(name, operator));
+  const values = names.flatMap((each) => valuesOf(view, each));
   return {
-    names: [list, one],
-    input: html`<fieldset><legend>${label}</legend><div class="checks">${all.map(([value, text]) => boxOf(isSingle ? one : list, value, text, values.includes(value), type))}</div></fieldset>\n`,
+    names,
+    input: html`<fieldset><legend>${label}</legend><div class="checks">${options.map(([value, text]) => boxOf(names[0]!, value, text, values.includes(value)))}</div></fieldset>\n`,
   };
 }
 
 /** Two ends; the last day counts as a whole. Days also have words for what people look for most. */
 function range({ name, label, kind }: Column, id: string, view: ListView): Control {
   const isDay = kind !== 'number';
+  const type = isDay ? 'date' : 'number';
   const [from, to] = [conditionName(name, 'gte'), conditionName(name, isDay ? 'lt' : 'lte')];
   const [first = '', until = ''] = [from, to].map((each) => view.parameters.get(each) ?? '');
-  const last = isDay && until !== '' ? dayAfter(until, -1) : until;
-  const type = isDay ? 'date' : 'number';
+  const last = isDay ? dayAfter(until, -1) : until;
   const start = inputFor(`${id}-from`, `${label} from`, from, isDay ? first.slice(0, 10) : first, type);
   const end = inputFor(`${id}-to`, `${label} to`, isDay ? LAST_DAY + to : to, last, type);
-  const days = Object.keys(DAYS).map((each) => [each, each] as const);
+  const days = [['', 'any'] as const, ...Object.keys(DAYS).map((each) => [each, each] as const)];
   return {
     names: [from, to],
-    input: html`<div class="field two"><div>${start}</div><div>${end}</div>${isDay && html`<div><label for="${id}-days">${label}: days</label><select id="${id}-days" name="${NAMED_DAYS + from}">${optionsOf([['', 'any'], ...days])}</select></div>`}</div>\n`,
+    input: html`<div class="field two"><div>${start}</div><div>${end}</div>${isDay && html`<div>${selectOf(`${id}-days`, NAMED_DAYS + from, `${label}: days`, days)}</div>`}</div>\n`,
   };
 }
 
 /** The conditions of a list, each with a link that removes it. */
 export function filterChips(view: ListView, names: Names): Part {
-  const { parameters, path, list } = view;
-  const filters = [...new Set(parameters.keys())].flatMap((name) => {
-    const segments = name.startsWith('filter[') ? filterSegments(name) : undefined;
-    return segments
-      ? [{ name, says: conditionText(view.resource, segments, parameters.getAll(name), names) }]
+  const { parameters, path, resource } = view;
+  const chips = [...new Set(parameters.keys())].flatMap((name) => {
+    const segments = name.startsWith('filter[') && filterSegments(name);
+    const values = parameters.getAll(name);
+    const says =
+      name === 'search' ? `“${values[0]}”` : segments && conditionText(resource, segments, values, names);
+    return says
+      ? html`<span class="chip">${says} <a href="${view.hrefWith({ [name]: null })}" aria-label="Remove the filter: ${says}">✕</a></span>`
       : [];
   });
-  const search = list.search === '' ? [] : [{ name: 'search', says: `“${list.search}”` }];
-  const chips = [...search, ...filters];
-  if (chips.length === 0) return undefined;
-  return html`${chips.map(({ name, says }) => html`<span class="chip">${says} <a href="${view.hrefWith({ [name]: null })}" aria-label="Remove the filter: ${says}">✕</a></span>`)}<a href="${path}">Clear all</a>`;
+  return chips.length > 0 && html`${chips}<a href="${path}">Clear all</a>`;
 }
 
 function conditionText(
@@ -195,19 +195,15 @@ function conditionText(
 ): string {
   const last = segments.at(-1)!;
   const isOperator = segments.length > 1 && Object.hasOwn(SIGNS, last);
-  const path = (isOperator ? segments.slice(0, -1) : segments).map(unescapeName);
-  const column = columnsOf(resource).find(({ name }) => name === path[0]);
-  const label = [
-    column?.label ?? fieldLabel(path[0]!),
-    ...path.slice(1).map((each) => fieldLabel(each).toLowerCase()),
-  ].join(' ');
+  const [field = '', ...rest] = (isOperator ? segments.slice(0, -1) : segments).map(unescapeName);
+  const kind = columnsOf(resource).find(({ name }) => name === field)?.kind;
+  const isDay = kind === 'date' || kind === 'time';
+  const label = [labelOf(resource, field), ...rest.map((each) => fieldLabel(each).toLowerCase())].join(' ');
   const given =
     isOperator && LIST_OPERATORS.has(last) && values.length === 1 ? values[0]!.split(',') : values;
-  const texts = given.map((value) => names.of(value) ?? value);
-  const isDay = column?.kind === 'date' || column?.kind === 'time';
-  if (isOperator && last === 'in' && column) return `${label}: ${texts.join(' or ')}`;
-  if (last === 'null' && texts[0] === 'true') return `${label} is empty`;
-  if (isDay && last === 'gte') return `${label}: from ${dayText(values.join())}`;
+  if (last === 'null' && given[0] === 'true') return `${label} is empty`;
   if (isDay && last === 'lt') return `${label}: to ${dayText(dayAfter(values.join(), -1))}`;
-  return `${label}: ${isOperator && last !== 'eq' ? `${SIGNS[last as Operator]} ` : ''}${texts.join(', ')}`;
+  const texts = given.map((value) => names.of(value) ?? (isDay ? dayText(value) : value));
+  const sign = isOperator ? SIGNS[last as Operator] : '';
+  return `${label}: ${sign && `${sign} `}${texts.join(last === 'in' ? ' or ' : ', ')}`;
 }

@@ -1,16 +1,15 @@
 import { canSearch } from '../../collection/resource.js';
 import type { ScopedCollection } from '../../feature.js';
 import { cut, type Html, html } from '../../formats/html.js';
-import { mayRead } from '../../policy/policy.js';
 import { attention } from './attention.js';
 import { eventsList } from './change-author.js';
 import { declarationLink } from './declaration-page.js';
+import { newestEvents } from './events-page.js';
 import { readListAs } from './inner-read.js';
 import { collectionLabel, wordsOf } from './labels.js';
 import { type PageContent, SEARCH_EVERYTHING } from './layout.js';
 import { linksTo } from './list-table.js';
 import { byGroup, countOf, listedFor } from './navigation.js';
-import { newestEvents } from './newest-events.js';
 import type { Page, PageOptions } from './pages.js';
 import { collectionsFor, mayWrite } from './site.js';
 
@@ -27,7 +26,7 @@ export const homePage: Page = {
     const { site, request, json, names } = shown;
     const listed = listedFor(site, request);
     const programs = Object.entries(json.links as Record<string, string>).filter(
-      ([name]) => PROGRAMS[name] !== undefined,
+      ([name]) => name in PROGRAMS,
     );
     const [rows, events, concerns] = await Promise.all([
       Promise.all(listed.map((collection) => row(collection, shown))),
@@ -55,18 +54,16 @@ const PROGRAMS: Readonly<Record<string, string>> = {
   readiness: 'Readiness',
 };
 
-async function row(collection: ScopedCollection, { site, request }: PageOptions): Promise<Html> {
-  const { name, prefix, schema, singular, hasRules } = collection.resource;
+async function row({ resource }: ScopedCollection, { site, request }: PageOptions): Promise<Html> {
+  const { name, prefix, schema, singular, hasRules } = resource;
   // Under access rules each caller has a number of its own.
   const total = hasRules
-    ? mayRead(collection.resource, request.principal) &&
-      (await readListAs(site, request, `/${name}`, { limit: '1' }))?.total
-    : await countOf(site, request, collection.resource);
-  const description = typeof schema.description === 'string' ? schema.description : '';
+    ? (await readListAs(site, request, `/${name}`, { limit: '1' }))?.total
+    : await countOf(site, request, resource);
   const add =
-    mayWrite(site, request, collection.resource, 'POST') &&
+    mayWrite(site, request, resource, 'POST') &&
     html`<a href="${prefix}/${name}?_new">New ${wordsOf(singular)}</a>`;
-  return html`<tr><th scope="row"><a href="${prefix}/${name}">${collectionLabel(name)}</a></th><td class="number badge" data-label="Records">${typeof total === 'number' && total.toLocaleString('en')}</td><td class="dim">${description}</td><td class="nw">${add}</td></tr>\n`;
+  return html`<tr><th scope="row"><a href="${prefix}/${name}">${collectionLabel(name)}</a></th><td class="number badge" data-label="Records">${total?.toLocaleString('en')}</td><td class="dim">${String(schema.description ?? '')}</td><td class="nw">${add}</td></tr>\n`;
 }
 
 /** The first records of each collection in which a search finds something. */

@@ -6,7 +6,7 @@ import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
 import type { JsonObject } from '../../json.js';
 import { ofDocument } from '../../limits/turn.js';
-import { summaryOf } from './list-cells.js';
+import { summaryOf } from './labels.js';
 import type { Site } from './site.js';
 
 /** The parts of the request for a page that its inner requests repeat. */

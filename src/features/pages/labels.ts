@@ -1,3 +1,6 @@
+import { beginningOf } from '../../formats/html.js';
+import { type Json, type JsonObject, member, setMember } from '../../json.js';
+
 /** The first letter as a capital. */
 export const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
@@ -14,9 +17,9 @@ export const collectionLabel = (name: string): string => capitalized(wordsOf(nam
 
 /** The label of a field: its title, or its name as words, without the "id" of a reference. */
 export function fieldLabel(name: string, title?: string, isReference = false): string {
-  if (title !== undefined) return title;
   const words = wordsOf(name);
-  return capitalized((isReference && words.replace(/ id$/, '').replace(/ ids$/, 's')) || words);
+  const short = (isReference && words.replace(/ id$/, '').replace(/ ids$/, 's')) || words;
+  return cellOf(title ?? capitalized(short));
 }
 
 /** Values of an array that a page shows. */
@@ -30,4 +33,33 @@ const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', '
 export function dayText(text: string): string {
   const [, year, month, day] = /^(\d{4})-(0[1-9]|1[0-2])-(\d\d)/.exec(text) ?? [];
   return year === undefined ? text : `${Number(day)} ${MONTHS[Number(month) - 1]} ${year}`;
+}
+
+/** Fields of a record in a list that is too large for memory. */
+const MAX_SUMMARY = 100;
+/** Characters of its texts: more than a name that a form looks up has, so that none of these is cut. */
+const MAX_SUMMARY_CHARACTERS = 300;
+/** Characters of a text, and of a nested value. */
+const MAX_TEXT_CHARACTERS = 120;
+const MAX_NESTED_CHARACTERS = 80;
+
+/** The cells of a record in a list: the first fields, each cut to a cell. */
+export function summaryOf(record: JsonObject): JsonObject {
+  const summary: JsonObject = {};
+  for (const name of Object.keys(record).slice(0, MAX_SUMMARY)) {
+    const value = member(record, name)!;
+    const isShort = typeof value === 'number' || typeof value === 'boolean';
+    setMember(summary, name, isShort ? value : cellOf(value, MAX_SUMMARY_CHARACTERS));
+  }
+  return summary;
+}
+
+/** The text of a cell, without the quotation marks of JSON, up to so many characters. */
+export function cellOf(value: Json | undefined, max = MAX_TEXT_CHARACTERS): string {
+  if (typeof value === 'object' && value !== null) {
+    const text = JSON.stringify(value).slice(0, 2 * MAX_NESTED_CHARACTERS);
+    return cellOf(text.replaceAll('"', ''), MAX_NESTED_CHARACTERS);
+  }
+  const text = String(value ?? '');
+  return text.length <= max ? text : `${beginningOf(text, max)}…`;
 }

@@ -1,12 +1,14 @@
 import { NOBODY, type Principal } from '../../auth/principal.js';
 import { canSearch } from '../../collection/resource.js';
-import { cut, type Html, html, htmlDocument, type Part } from '../../formats/html.js';
+import { type Html, html, htmlDocument, type Part } from '../../formats/html.js';
 import type { Request } from '../../http/request.js';
 import type { FormTokens } from './form-token.js';
-import type { Caller, ShownRequest } from './inner-read.js';
-import { type Names, ownName } from './names.js';
+import { type Caller, readAs, type ShownRequest } from './inner-read.js';
+import { cellOf, MAX_NAME_CHARACTERS } from './labels.js';
+import { Names } from './names.js';
 import { navigation } from './navigation.js';
 import { ACCOUNT_PATH, collectionsFor, hasSignIn, ownersOf, type Site, signInHref } from './site.js';
+import { nameFields } from './title.js';
 
 /** A link to a page above another one. */
 export interface Crumb {
@@ -25,8 +27,6 @@ export interface PageContent {
   /** Buttons beside the heading. */
   readonly tools?: Part;
   readonly body: Html;
-  /** The query of its other representations, if it is another one than that of the page. */
-  readonly query?: string;
 }
 
 /** The request for a page, or of its form. */
@@ -36,8 +36,6 @@ export interface PageContext {
   readonly forms: FormTokens;
   readonly names: Names;
 }
-
-const MAX_HEADING = 200;
 
 /**
  * A page with the navigation, the path to it, its heading and tools, and the name of the user who is signed in. `foot`: other
@@ -50,18 +48,21 @@ export async function pageFor(
   foot?: Html,
   reads = true,
 ): Promise<string> {
-  const [user, menu] = await Promise.all([
-    reads ? ownName(site, request) : undefined,
+  const { subject } = request.principal;
+  const owner = reads && isUser(request.principal) ? ownersOf(site) : undefined;
+  const [menu, own] = await Promise.all([
     navigation(site, request, reads),
+    owner && readAs(site, request, `/${owner.name}/:id`, nameFields(owner), subject),
   ]);
-  const heading = cut(title, MAX_HEADING);
+  const user = own && new Names(site, request).titleOf(owner!, own);
+  const heading = cellOf(title, MAX_NAME_CHARACTERS);
   return htmlDocument(
     heading === site.name ? heading : `${heading} · ${site.name}`,
     html`<a class="skip" href="#main">Skip to the content</a>
 <div class="page"><header class="top"><a class="brand" href="${site.prefix + site.home}">${site.name}</a>
 ${searchForm(site, request)}<a class="menu" href="#menu">Menu</a><p>${whoIs(site, request, user)}</p></header>
 <main id="main">
-${crumbs.length > 0 && html`<nav class="crumbs" aria-label="Path"><ol>${crumbs.map(({ text, href }) => html`<li><a href="${href}">${cut(text, 60)}</a></li>`)}</ol></nav>`}
+${crumbs.length > 0 && html`<nav class="crumbs" aria-label="Path"><ol>${crumbs.map(({ text, href }) => html`<li><a href="${href}">${cellOf(text)}</a></li>`)}</ol></nav>`}
 <div class="head"><h1>${heading}</h1>${tools}</div>
 ${statusOf(request)}${body}
 </main>
@@ -83,21 +84,21 @@ function searchForm(site: Site, { principal, query }: ShownRequest): Part {
 export const returnPathOf = ({ path, query }: ShownRequest): string =>
   query.text === '' ? path : `${path}?${query.text}`;
 
-function whoIs(site: Site, request: ShownRequest, user = 'You'): Part {
-  const { principal } = request;
+/** The caller, as a link to its record if it is a user, or the way to sign in. */
+function whoIs(site: Site, request: ShownRequest, name = 'You'): Part {
+  const { subject } = request.principal;
+  const owner = ownersOf(site);
   if (site.auth.length === 0) return undefined;
-  const account = hasSignIn(site) && html`<a href="${site.prefix}${ACCOUNT_PATH}">Account</a>`;
-  if (isKnown(principal)) return html`${subjectOf(site, principal, user)} ${account}`;
-  return hasSignIn(site) && html`<a href="${signInHref(site, returnPathOf(request))}">Sign in</a>`;
+  if (!isKnown(request.principal))
+    return hasSignIn(site) && html`<a href="${signInHref(site, returnPathOf(request))}">Sign in</a>`;
+  const user =
+    owner && isUser(request.principal)
+      ? html`<a href="${site.prefix}/${owner.name}/${subject}">${cellOf(name, 40)}</a>`
+      : html`<span class="dim">Signed in as ${cellOf(subject, 40)}</span>`;
+  return html`${user} ${hasSignIn(site) && html`<a href="${site.prefix}${ACCOUNT_PATH}">Account</a>`}`;
 }
 
-/** The caller, as a link to its record if it is a user. */
-function subjectOf(site: Site, { subject, scheme }: Principal, user: string): Html {
-  const owner = ownersOf(site);
-  return owner && (scheme === 'session' || scheme === 'basic')
-    ? html`<a href="${site.prefix}/${owner.name}/${subject}">${cut(user, 40)}</a>`
-    : html`<span class="dim">Signed in as ${cut(subject, 40)}</span>`;
-}
+const isUser = ({ scheme }: Principal): boolean => scheme === 'session' || scheme === 'basic';
 
 /** Whether a caller has a credential. */
 export const isKnown = ({ scheme }: Principal): boolean => scheme !== NOBODY.scheme;

@@ -1,11 +1,11 @@
 import type { Resource } from '../../collection/resource.js';
 import type { Query } from '../../http/query-parameters.js';
-import type { ListRequest } from '../../list/list-request.js';
+import type { Request } from '../../http/request.js';
 import { escapeName } from '../../list/query-names.js';
 import { hasGroups } from '../../list/read-groups.js';
 import { listParameters, readList } from '../../list/read-list.js';
 import { isRelevance, sortNames } from '../../list/read-sort.js';
-import type { Others } from '../../list/relations.js';
+import { othersOf, type Site } from './site.js';
 
 /** Precedes the name of a condition in a form that names the last day instead of the next one. */
 export const LAST_DAY = '_last ';
@@ -34,23 +34,21 @@ const NOT_SHOWN = /^(_|include|excerpts|fields\[[^\]])/;
 
 /** The query of a list's page as the API reads it: always a page, and without filters that were left empty. */
 export function listQueryOf({ parameters: given }: Query): string {
-  const stated = [...given].filter(
-    ([name, value]) => !NOT_SHOWN.test(name) && !(value === '' && /^(filter\[|search$)/.test(name)),
+  const result = new URLSearchParams(
+    [...given].filter(
+      ([name, value]) => !NOT_SHOWN.test(name) && (value !== '' || !/^(filter\[|search$)/.test(name)),
+    ),
   );
-  const result = new URLSearchParams(stated);
-  // The last day of a range counts as a whole.
-  for (const [name, value] of given)
+  for (const [name, value] of given) {
+    // The last day of a range counts as a whole.
     if (name.startsWith(LAST_DAY) && value !== '')
       result.set(name.slice(LAST_DAY.length), dayAfter(value, 1));
-    else if (name.startsWith(NAMED_DAYS) && Object.hasOwn(DAYS, value)) {
-      const first = name.slice(NAMED_DAYS.length);
-      const [from, end] = DAYS[value]!(new Date().toISOString().slice(0, 10));
-      const until = first.replace(/gte\]$/, 'lt]');
-      // Given days apply as well: the list has the days of both.
-      const [given = '', last = end] = [first, until].map((each) => result.get(each) ?? undefined);
-      if (from !== null) result.set(first, from > given ? from : given);
-      result.set(until, end < last ? end : last);
-    }
+    if (!name.startsWith(NAMED_DAYS) || !Object.hasOwn(DAYS, value)) continue;
+    const first = name.slice(NAMED_DAYS.length);
+    const [from, end] = DAYS[value]!(new Date().toISOString().slice(0, 10));
+    if (from !== null) result.set(first, from);
+    result.set(first.replace(/gte\]$/, 'lt]'), end);
+  }
   // Each chosen column is a value of its own.
   const fields = result.getAll('fields');
   if (fields.length > 1) result.set('fields', [...new Set(fields)].join(','));
@@ -60,9 +58,10 @@ export function listQueryOf({ parameters: given }: Query): string {
   return String(result);
 }
 
-/** How a list is sorted by a column: the address that sorts by it, and the direction if it is in effect. */
+/** An order of a list: the parameter and the address that sort by a field, and the direction if it is in effect. */
 export interface Sort {
   readonly field: string;
+  readonly name: string;
   readonly href: () => string;
   readonly order?: 'asc' | 'desc' | undefined;
 }
@@ -70,30 +69,20 @@ export interface Sort {
 /** A list as its page reads and changes it. */
 export class ListView {
   readonly parameters: URLSearchParams;
-  #list: ListRequest | undefined;
+  readonly path: string;
 
   constructor(
     readonly resource: Resource,
-    readonly path: string,
-    query: Query,
-    readonly others: Others,
+    readonly site: Site,
+    request: Pick<Request, 'path' | 'query'>,
   ) {
-    this.parameters = new URLSearchParams(listQueryOf(query));
+    this.path = site.prefix + request.path;
+    this.parameters = new URLSearchParams(listQueryOf(request.query));
   }
 
-  /** The list as the API reads it. Throws 400. */
-  get list(): ListRequest {
-    this.#list ??= this.#read();
-    return this.#list;
-  }
-
-  #read(): ListRequest {
-    const ofRecords = new URLSearchParams(this.parameters);
-    // Groups have another order and another limit than the records.
-    if (hasGroups(ofRecords))
-      for (const name of ['group', 'aggregate', 'sort', 'limit']) ofRecords.delete(name);
-    const context = { lists: 'numbered', others: this.others } as const;
-    return readList(ofRecords, this, context);
+  /** The names of the columns that the address chooses. */
+  get chosen(): readonly string[] | undefined {
+    return this.parameters.get('fields')?.split(',');
   }
 
   /** The address of the first page of another selection; null removes a parameter. */
@@ -108,17 +97,19 @@ export class ListView {
     return text === '' ? this.path : `${this.path}?${text}`;
   }
 
-  /** A link for each field that sorts. The one in effect reverses the direction. */
+  /** An order by each field that sorts. The one in effect reverses the direction. Throws 400. */
   sorts(): Sort[] {
-    if (!listParameters(this.resource).includes('sort')) return [];
-    const { field, direction } = this.list.sorts[0]!;
-    return sortNames(this.resource).flatMap((each) => {
-      const order = each === field ? direction : undefined;
-      const isByRelevance = isRelevance(this.resource, each);
-      if (isByRelevance && this.list.search === '') return [];
+    const { resource, parameters, site } = this;
+    if (!listParameters(resource).includes('sort') || hasGroups(parameters)) return [];
+    const list = readList(parameters, this, { lists: 'numbered', others: othersOf(site) });
+    const { field: present, direction } = list.sorts[0]!;
+    return sortNames(resource).flatMap((field) => {
+      const order = field === present ? direction : undefined;
+      const isByRelevance = isRelevance(resource, field);
+      if (isByRelevance && list.search === '') return [];
       const next = isByRelevance ? null : order === 'asc' ? 'desc' : 'asc';
-      const name = isByRelevance ? each : escapeName(each);
-      return { field: each, href: () => this.hrefWith({ sort: name, order: next }), order };
+      const name = isByRelevance ? field : escapeName(field);
+      return { field, name, href: () => this.hrefWith({ sort: name, order: next }), order };
     });
   }
 }

@@ -13,40 +13,30 @@ import { facts } from './list-table.js';
 import type { Page, PageOptions } from './pages.js';
 import { recordForm } from './record-form-actions.js';
 import { newRecordPage, recordContent } from './record-forms.js';
-import { crumbsAbove, type QueryOf, thingsPage } from './service-pages.js';
-import type { Site } from './site.js';
+import { crumbsAbove, thingsPage } from './service-pages.js';
 import { assignmentsOf } from './submitted-form.js';
 
 /** The pages that create, list, change and delete managed resources, and the form that creates another secret. */
-export function managedPages(
-  kind: Kind,
-  resources: readonly Resource[],
-  queryOf: QueryOf,
-): readonly (readonly [path: string, page: Page])[] {
+export function managedPages(kind: Kind, resources: readonly Resource[]): Readonly<Record<string, Page>> {
   const { path, singular, page, rotation } = kind;
-  if (!page) return [];
+  if (!page) return {};
   const model = modelOf(kind, page, resources);
   const { columns, user } = page;
-  const list = thingsPage(path, queryOf, { columns, singular, user });
-  const rotating: PageForm = {
-    next: (reply, { site, request }) => {
-      const record = JSON.parse(reply.body!) as JsonObject;
-      return secretPage(site, kind, String(request.params.id), String(record[kind.secret!]));
+  const list = thingsPage({ columns, singular, user });
+  const rotated: PageForm['next'] = (reply, submitted) =>
+    model.created(
+      { id: submitted.request.params.id!, ...(JSON.parse(reply.body!) as JsonObject) },
+      submitted,
+    );
+  return {
+    [path]: {
+      content: (shown) =>
+        shown.request.query.parameters.has('_new') ? newRecordPage(model, shown) : list.content!(shown),
+      form: recordForm(model),
     },
+    [`${path}/:id`]: { content: (shown) => onePage(kind, page, model, shown), form: recordForm(model) },
+    ...(rotation !== undefined && { [`${path}/:id/rotate`]: { form: { next: rotated } } }),
   };
-  return [
-    [
-      path,
-      {
-        ...list,
-        content: (shown) =>
-          shown.request.query.parameters.has('_new') ? newRecordPage(model, shown) : list.content!(shown),
-        form: recordForm(model),
-      },
-    ],
-    [`${path}/:id`, { content: (shown) => onePage(kind, page, model, shown), form: recordForm(model) }],
-    ...(rotation === undefined ? [] : [[`${path}/:id/rotate`, { form: rotating }] as const]),
-  ];
 }
 
 function onePage(
@@ -104,23 +94,17 @@ function modelOf(kind: Kind, page: KindPage, resources: readonly Resource[]): Fo
     titleOf: (record) => String(record[columns[0]!]),
     crumbs: async ({ site }) => crumbsAbove(site, `${path}/:id`),
     changesIn: assignmentsOf,
-    created: (record, { site }) => {
+    created: ({ id, ...record }, { site }) => {
+      const href = `${site.prefix}${path}/${String(id)}`;
       const shown = secret === undefined ? undefined : record[secret];
-      return typeof shown === 'string'
-        ? secretPage(site, kind, String(record.id), shown)
-        : `${site.prefix}${path}/${String(record.id)}?_done=created`;
+      if (typeof shown !== 'string') return `${href}?_done=created`;
+      return {
+        title: `The new ${secret}`,
+        crumbs: crumbsAbove(site, `${path}/:id`),
+        body: html`<p class="note" role="status">Copy the ${secret} now: it is shown only once.</p>
+<p><code class="secret">${shown}</code></p>
+<p><a class="button" href="${href}">Continue</a></p>`,
+      };
     },
-  };
-}
-
-/** A secret, which no later page shows. */
-function secretPage(site: Site, kind: Kind, id: string, secret: string) {
-  const { path, secret: name = '' } = kind;
-  return {
-    title: `The new ${name}`,
-    crumbs: crumbsAbove(site, `${path}/:id`),
-    body: html`<p class="note" role="status">Copy the ${name} now: it is shown only once.</p>
-<p><code class="secret">${secret}</code></p>
-<p><a class="button" href="${site.prefix}${path}/${id}">Continue</a></p>`,
   };
 }

@@ -2,11 +2,10 @@ import { STRANGER } from '../../auth/principal.js';
 import type { Resource } from '../../collection/resource.js';
 import type { ScopedCollection } from '../../feature.js';
 import { type Html, html } from '../../formats/html.js';
-import { visible } from '../../http/router.js';
 import { mayRead, readsAll } from '../../policy/policy.js';
 import { type Caller, readListAs, type ShownRequest } from './inner-read.js';
 import { collectionLabel } from './labels.js';
-import { collectionsFor, type Site } from './site.js';
+import { collectionsFor, mayUse, type Site } from './site.js';
 
 /** For how long a number of records in the navigation holds. */
 const COUNT_MS = 5000;
@@ -27,7 +26,8 @@ export const SERVICE: readonly (readonly [path: string, label: string])[] = [
 /** The number of records of a collection of which the caller may read all: pages share what one of them has read in the last seconds. */
 export async function countOf(site: Site, caller: Caller, resource: Resource): Promise<number | undefined> {
   // Other callers would see what a transaction has not committed.
-  if (caller.run || !isCounted(resource, caller)) return undefined;
+  const isForAll = !resource.hasRules && mayRead(resource, caller.principal);
+  if (caller.run || !isForAll || !readsAll(resource, caller.principal)) return undefined;
   const { name } = resource;
   const known = site.counts.get(name);
   if (known && Date.now() - known.at < COUNT_MS) return known.total;
@@ -36,10 +36,6 @@ export async function countOf(site: Site, caller: Caller, resource: Resource): P
   total.catch(() => site.counts.delete(name));
   return total;
 }
-
-/** Whether the number of records is the same for all who may see it. */
-const isCounted = (resource: Resource, { principal }: Pick<Caller, 'principal'>): boolean =>
-  !resource.hasRules && mayRead(resource, principal) && readsAll(resource, principal);
 
 /** The collections by their groups, and the pages about the service, as far as the caller may use them. `reads`: with numbers. */
 export async function navigation(site: Site, request: Caller & ShownRequest, reads: boolean): Promise<Html> {
@@ -77,10 +73,8 @@ export function byGroup(
 }
 
 /** Whether a page exists, and the caller may open it. */
-export function isOpen({ routes }: Site, path: string, { principal }: ShownRequest): boolean {
-  const get = routes.get(path)?.actions.GET;
-  return get !== undefined && visible(principal, get);
-}
+export const isOpen = (site: Site, path: string, { principal }: ShownRequest): boolean =>
+  mayUse(site, principal, path);
 
 function item(site: Site, { path }: ShownRequest, to: string, label: string, total?: number): Html {
   const isCurrent = path === to || path.startsWith(`${to}/`);

@@ -10,7 +10,7 @@ import { homePage } from './home-page.js';
 import { managedPages } from './managed-pages.js';
 import { type Page, withHtml, withPage } from './pages.js';
 import { recordPage } from './record-page.js';
-import { type QueryOf, servicePages } from './service-pages.js';
+import { SERVICE_PAGES } from './service-pages.js';
 import type { Site } from './site.js';
 
 /** The descriptions of endpoints, those with pages offering them. */
@@ -38,24 +38,22 @@ function pagesOf(
   endpoints: readonly Description[],
   resources: readonly Resource[],
 ): ReadonlyMap<string, Page> {
-  const find = (name: string) => resources.find((resource) => resource.name === name);
-  const queryOf: QueryOf = (path) =>
-    endpoints.find((each) => each.path === path && each.method === 'GET')?.doc?.query ?? {};
+  const records = resources.flatMap((resource): [string, Page][] => {
+    const { name, parent } = resource;
+    const nested = parent && `/${parent.to}/:id/${name}`;
+    return [
+      [`/${name}`, listPage(resource)],
+      [`/${name}/:id`, recordPage(resource)],
+      ...(nested === undefined ? [] : [[nested, listPage(resource, true)] as [string, Page]]),
+    ];
+  });
   return new Map<string, Page>([
     [home, homePage],
     ['/docs', apiPage],
     [DECLARATIONS_PATH, declarationPage],
     ['/events', eventsPage],
-    ...servicePages(queryOf),
-    ...endpoints.flatMap(({ kind }) => (kind ? managedPages(kind, resources, queryOf) : [])),
-    ...resources.flatMap((resource): [string, Page][] => {
-      const { name, parent } = resource;
-      const above = parent && find(parent.to);
-      return [
-        [`/${name}`, listPage(resource)],
-        [`/${name}/:id`, recordPage(resource)],
-        ...(above ? [[`/${parent.to}/:id/${name}`, listPage(resource, above)] as [string, Page]] : []),
-      ];
-    }),
+    ...Object.entries(SERVICE_PAGES),
+    ...endpoints.flatMap(({ kind }) => (kind ? Object.entries(managedPages(kind, resources)) : [])),
+    ...records,
   ]);
 }

@@ -1,9 +1,9 @@
 import { Problem } from '../../errors/problem.js';
 import { HTML_TYPE, JSON_TYPE } from '../../http/media-types.js';
 import { Query } from '../../http/query-parameters.js';
-import type { Reply } from '../../http/reply.js';
+import { type Reply, withoutField } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
-import { type Action, type OpenEndpoint, type Route, visible } from '../../http/router.js';
+import type { Action, OpenEndpoint, Route } from '../../http/router.js';
 import type { JsonObject } from '../../json.js';
 import { formEndpoint, type PageForm, pageReply } from './form-action.js';
 import { FormTokens } from './form-token.js';
@@ -11,7 +11,7 @@ import { formatLinks } from './format-links.js';
 import { hostOf, jsonOf } from './inner-read.js';
 import type { PageContent, PageContext } from './layout.js';
 import { Names } from './names.js';
-import type { Site } from './site.js';
+import { mayUse, type Site } from './site.js';
 
 /** The content of a page. */
 export interface PageOptions extends PageContext {
@@ -24,7 +24,7 @@ export interface PageOptions extends PageContext {
 /** How the JSON of an action becomes a page. */
 export interface Page {
   /** The query as the action reads it. */
-  readonly query?: (query: Query, site: Site) => string | Promise<string>;
+  readonly query?: (query: Query) => string;
   /** The reply of an address that means no page; undefined: it means the page. */
   readonly other?: (
     context: Pick<PageOptions, 'site' | 'request'>,
@@ -66,12 +66,12 @@ async function show(
   get: OpenEndpoint,
   page: Page,
   context: Pick<PageOptions, 'site' | 'request'>,
-  { actions }: Route,
+  { path }: Route,
 ): Promise<Reply> {
   const { request, site } = context;
   const other = await page.other?.(context, get);
   if (other) return other;
-  const query = page.query ? new Query(await page.query(request.query, site)) : request.query;
+  const query = page.query ? new Query(page.query(request.query)) : request.query;
   const forms = new FormTokens(request, site);
   const source = page.source === undefined ? get : site.routes.get(page.source)!.actions.GET!;
   let reply: Reply;
@@ -89,24 +89,15 @@ async function show(
   }
   if (reply.status !== 200) return reply;
   const json = (await jsonOf(reply))!;
-  const may = (method: string): boolean => {
-    const endpoint = actions[method];
-    // A batch has no forms.
-    return endpoint !== undefined && !request.run && visible(request.principal, endpoint, request.params);
-  };
+  // A batch has no forms.
+  const may = (method: string) =>
+    !request.run && mayUse(site, request.principal, path, method, request.params);
   const names = new Names(site, request);
   const content = await page.content!({ ...context, json, forms, may, names });
   const at = { ...request, path: page.source ?? request.path };
-  const foot = formatLinks(site, at, content.query ?? request.query.text, source.offers ?? []);
+  const foot = formatLinks(site, at, query.text, source.offers ?? []);
   const shown = await pageReply(200, content, { ...context, forms }, foot);
-  return { ...shown, headers: [...shown.headers, ...ofAction(reply.headers, page.isRecord)] };
+  if (!page.isRecord) return shown;
+  const validators = withoutField(withoutField(reply.headers, 'Content-Type'), 'Cache-Control');
+  return { ...shown, headers: [...shown.headers, ...validators] };
 }
-
-const REPLACED = ['content-type', 'cache-control'];
-
-/** The fields of the action's reply that also apply to the page. */
-const ofAction = (headers: readonly string[], hasETag = false): string[] =>
-  headers.filter((_, at) => {
-    const name = headers[at - (at % 2)]!.toLowerCase();
-    return !REPLACED.includes(name) && (hasETag || name !== 'etag');
-  });

@@ -122,7 +122,6 @@ export async function recordContent(
     crumbs: await model.crumbs(shown, json),
     tools: html`${tools}${edit}${remove}`,
     body,
-    query: '',
   };
 }
 

@@ -17,7 +17,7 @@ import { fillOf, recordContent } from './record-forms.js';
 import { collectionOf, collectionsFor, mayWrite } from './site.js';
 import { MAX_NAMES } from './submitted-form.js';
 import { nameFields } from './title.js';
-import { factHtml, fieldHtml, MAX_LONG, timeHtml, valueHtml } from './values.js';
+import { fieldHtml, MAX_LONG, timeHtml, valueHtml } from './values.js';
 
 /** Related records that a page names, of each collection. */
 const MAX_RELATED = 3;
@@ -71,9 +71,9 @@ function fields(resource: Resource, record: JsonObject, { names }: PageOptions):
   );
   const long = declared.filter(({ name, kind }) => kind === 'long' && member(record, name) !== undefined);
   const short = declared.filter(({ kind }) => kind !== 'long');
-  const others = undeclaredNames(resource, [record], MAX_MORE).map((name) => undeclared(name));
+  const others = undeclaredNames(resource, [record], MAX_MORE).map(undeclared);
   return html`${long.map(({ name, label }) => html`<h2>${label}</h2><p class="long">${cut(String(member(record, name)), MAX_LONG)}</p>\n`)}
-${pairs([...short, ...others].map((column) => [column.label, fieldHtml(resource, record, column, names, factHtml)]))}${others.length === MAX_MORE && html`<p>The JSON representation has all fields.</p>`}`;
+${pairs([...short, ...others].map((column) => [column.label, fieldHtml(resource, record, column, names, true)]))}${others.length === MAX_MORE && html`<p>The JSON representation has all fields.</p>`}`;
 }
 
 /**

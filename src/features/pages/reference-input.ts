@@ -4,9 +4,9 @@ import { filterName } from '../../list/query-names.js';
 import type { FormField } from './form-fields.js';
 import { type Caller, readListAs } from './inner-read.js';
 import { capitalized, MAX_NAME_CHARACTERS } from './labels.js';
-import { Names } from './names.js';
+import { isEntered, Names } from './names.js';
 import { collectionOf, collectionsFor, type Site } from './site.js';
-import { nameFields, titleFields, titlePath } from './title.js';
+import { nameFields, textPath, titleFields } from './title.js';
 
 /** Records up to which a form offers all names of a collection, and which it compares with a name that is not found. */
 const MAX_OFFERED = 50;
@@ -35,8 +35,7 @@ async function namedIn(site: Site, caller: Caller, resource: Resource, query: Re
   await names.readTitles(resource, records);
   const choices = records.map((each) => ({
     id: String(each.id),
-    name: names.shortTitleOf(resource, each),
-    entry: names.entryOf(resource, each),
+    name: names.titleOf(resource, each),
   }));
   return { choices, total: list?.total };
 }
@@ -60,7 +59,7 @@ export async function offersFor(
   );
   const offers = known.map(async ({ resource }) => {
     const few = (await fewRecords(site, caller, resource)) ?? [];
-    return [resource.name, few.flatMap(({ entry }) => entry ?? [])] as const;
+    return [resource.name, few.map(({ name }) => name).filter(isEntered)] as const;
   });
   return new Map(await Promise.all(offers));
 }
@@ -75,7 +74,8 @@ export async function findNamed(site: Site, caller: Caller, { to }: FormField, t
   const read = async (condition: Record<string, string>): Promise<readonly Choice[]> =>
     (await namedIn(site, caller, resource, { count: 'none', limit: String(MAX_COMPARED), ...condition }))
       .choices;
-  const { path = [], operators = [] } = titlePath(resource, collectionsFor(site, caller.principal)) ?? {};
+  const known = collectionsFor(site, caller.principal);
+  const { path = [], operators = [] } = textPath(resource, titleFields(resource)[0]!, known) ?? {};
   // Filters find the first part of a title of several, and the titles themselves are compared.
   const part = display === undefined ? firstPart(text, singular) : text;
   const search = (operator: 'eq' | 'contains') =>

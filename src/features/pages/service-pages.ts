@@ -7,11 +7,11 @@ import type { PageForm } from './form-action.js';
 import { button } from './form-html.js';
 import { capitalized, fieldLabel, wordsOf } from './labels.js';
 import type { Crumb } from './layout.js';
-import { choiceForm, facts, type Head, tableOf } from './list-table.js';
+import { facts, tableOf } from './list-table.js';
 import { SERVICE } from './navigation.js';
 import type { Page, PageOptions } from './pages.js';
 import type { Site } from './site.js';
-import { jsonText, valueHtml } from './values.js';
+import { valueHtml } from './values.js';
 import { VERSIONS_PATH } from './versions-page.js';
 
 /** A list of things that are no records of a collection. */
@@ -31,49 +31,30 @@ interface ThingsJson {
   readonly links?: Readonly<Record<string, string | null>>;
 }
 
-/** The query parameters of the GET of a path, as the documents about the API describe them. */
-export type QueryOf = (path: string) => Readonly<Record<string, JsonObject>>;
-
-/** The page of a list. A parameter with a list of values selects things. */
-export function thingsPage(path: string, queryOf: QueryOf, things: Things): Page {
-  const { columns, hrefOf = ({ id }, list) => `${list}/${String(id)}`, singular, user, hint } = things;
-  const [name = '', { enum: values = undefined } = {}] =
-    Object.entries(queryOf(path)).find(([, rule]) => Array.isArray(rule.enum)) ?? [];
+/** The page of a list. */
+export function thingsPage({ columns, hrefOf, singular, user = '', hint }: Things): Page {
   return {
-    query: ({ parameters }) => {
-      const given = new URLSearchParams(parameters);
-      if (given.get(name) === '') given.delete(name);
-      given.delete('_done');
-      return String(given);
-    },
-    content: async (shown) => {
-      const { site, request, json, names, may } = shown;
+    content: async ({ site, request, json, names, may }) => {
       const list = site.prefix + request.path;
-      const { data, links } = json as unknown as ThingsJson;
-      const actors = data.flatMap((entry) => (user === undefined ? [] : String(entry[user])));
+      const { data, links = {} } = json as unknown as ThingsJson;
+      const actors = data.map((entry) => String(entry[user]));
       await readActors(names, actors);
-      const heads = columns.map((column): Head => {
-        const isNumber = data.every((entry) => typeof member(entry, column) === 'number');
-        return { label: fieldLabel(column), style: isNumber ? 'number' : undefined };
-      });
+      const heads = columns.map((column) => ({ label: fieldLabel(column) }));
       const rows = data.map((entry) =>
         columns.map((column, at) => {
           const value = member(entry, column);
           const text = column === user ? actorHtml(names, String(value)) : valueHtml(firstIn(value));
-          return at === 0 ? html`<a href="${hrefOf(entry, list)}">${text}</a>` : text;
+          const href = () => hrefOf?.(entry, list) ?? `${list}/${String(entry.id)}`;
+          return at === 0 ? html`<a href="${href()}">${text}</a>` : text;
         }),
       );
-      const given = request.query.parameters.get(name) ?? '';
+      const create = html`<a class="button main" href="${list}?_new">New ${singular}</a>`;
       return {
-        title: headingOf(path),
-        crumbs: crumbsAbove(shown.site, shown.request.path),
-        tools:
-          singular !== undefined &&
-          may('POST') &&
-          html`<a class="button main" href="${list}?_new">New ${singular}</a>`,
-        body: html`${Array.isArray(values) && choiceForm(list, name, ['', ...values.map(String)], given)}
-${rows.length === 0 ? html`<p>There are none yet.</p>` : tableOf(heads, rows)}
-${hint}${links && pagesNav(links)}`,
+        title: headingOf(request.path),
+        crumbs: crumbsAbove(site, request.path),
+        tools: singular !== undefined && may('POST') && create,
+        body: html`${rows.length === 0 ? html`<p>There are none yet.</p>` : tableOf(heads, rows)}
+${hint}${pagesNav(links)}`,
       };
     },
   };
@@ -98,16 +79,12 @@ export function crumbsAbove({ prefix }: Site, path: string): Crumb[] {
 /** The page of one thing: its members, and the ways to change it. */
 const thingPage = (titleOf: (json: JsonObject) => string, toolsOf?: (shown: PageOptions) => Part): Page => ({
   content: (shown) => {
-    const { examples, links: _, ...members } = shown.json;
-    const bodies = Object.entries(isObject(examples) ? examples : {}).map(
-      ([type, body]) =>
-        html`<h2>Example: ${type}</h2>\n<pre>${typeof body === 'string' ? body : jsonText(body)}</pre>\n`,
-    );
+    const { links: _, ...members } = shown.json;
     return {
       title: titleOf(shown.json),
       crumbs: crumbsAbove(shown.site, shown.request.path),
       tools: toolsOf?.(shown),
-      body: html`${facts(members)}\n${bodies}`,
+      body: facts(members),
     };
   },
 });
@@ -120,46 +97,41 @@ const sending: PageForm = {
   next: ({ headers }) => `${headers[headers.indexOf('Location') + 1]}?_done=sent`,
 };
 
+const DELIVERIES = '/webhooks/:id/deliveries';
+
 /** The pages about the service, by their paths, besides those of what operators manage. Some paths have a form alone. */
-export const servicePages = (queryOf: QueryOf): readonly (readonly [path: string, page: Page])[] => {
-  const list = (path: string, things: Things) => [path, thingsPage(path, queryOf, things)] as const;
-  const ofDeliveries = '/webhooks/:id/deliveries';
-  return [
-    list(ERRORS_PATH, {
-      columns: ['code', 'status', 'message'],
-      hrefOf: ({ code }, path) => `${path}/${String(code)}`,
-    }),
-    [`${ERRORS_PATH}/:code`, thingPage(({ code }) => String(code))],
-    ['/whoami', thingPage(() => 'Who am I')],
-    list('/jobs', { columns: ['collection', 'state', 'created_at', 'ended_at'] }),
-    [
-      '/jobs/:id',
-      {
-        ...thingPage(
-          ({ collection }) => `Job of ${String(collection)}`,
-          ({ site, request, json, forms, may }) => {
-            const label = `${ENDED.includes(json.state) ? 'Remove' : 'Cancel'} this job`;
-            return may('DELETE') && button(site.prefix + request.path, label, forms, { _method: 'DELETE' });
-          },
-        ),
-        form: { next: (_reply, { site }) => `${site.prefix}/jobs?_done=deleted` },
+export const SERVICE_PAGES: Readonly<Record<string, Page>> = {
+  [ERRORS_PATH]: thingsPage({
+    columns: ['code', 'status', 'message'],
+    hrefOf: ({ code }, path) => `${path}/${String(code)}`,
+  }),
+  [`${ERRORS_PATH}/:code`]: thingPage(({ code }) => String(code)),
+  '/whoami': thingPage(() => 'Who am I'),
+  '/jobs': thingsPage({ columns: ['collection', 'state', 'created_at', 'ended_at'] }),
+  '/jobs/:id': {
+    ...thingPage(
+      ({ collection }) => `Job of ${String(collection)}`,
+      ({ site, request, json, forms, may }) => {
+        const label = `${ENDED.includes(json.state) ? 'Remove' : 'Cancel'} this job`;
+        return may('DELETE') && button(site.prefix + request.path, label, forms, { _method: 'DELETE' });
       },
-    ],
-    list(VERSIONS_PATH, {
-      columns: ['path', 'requests', 'deprecation', 'sunset'],
-      hrefOf: ({ path }) => `${String(path)}/openapi.json?_format=json`,
-      hint: html`<p class="hint">Requests since the start of each process. <code>V1_DEPRECATION</code> and <code>V1_SUNSET</code> set the dates.</p>`,
-    }),
-    ['/webhooks/:id/test', { form: sending }],
-    list(ofDeliveries, { columns: ['type', 'status', 'subject', 'tries', 'last_answer', 'created_at'] }),
-    [
-      `${ofDeliveries}/:delivery`,
-      thingPage(
-        ({ id }) => `Delivery ${String(id)}`,
-        ({ site, request, json, forms }) =>
-          html`<a class="button" href="${String(json.subject)}">The record</a>${!request.run && button(`${site.prefix}${request.path}/redeliver`, 'Redeliver', forms)}`,
-      ),
-    ],
-    [`${ofDeliveries}/:delivery/redeliver`, { form: sending }],
-  ];
+    ),
+    form: { next: (_reply, { site }) => `${site.prefix}/jobs?_done=deleted` },
+  },
+  [VERSIONS_PATH]: thingsPage({
+    columns: ['path', 'requests', 'deprecation', 'sunset'],
+    hrefOf: ({ path }) => `${String(path)}/openapi.json?_format=json`,
+    hint: html`<p class="hint">Requests since the start of each process. <code>V1_DEPRECATION</code> and <code>V1_SUNSET</code> set the dates.</p>`,
+  }),
+  '/webhooks/:id/test': { form: sending },
+  [DELIVERIES]: thingsPage({
+    columns: ['type', 'status', 'subject', 'tries', 'last_answer', 'created_at'],
+    hint: html`<p class="links"><a href="?status=failed">Only the failed ones</a></p>`,
+  }),
+  [`${DELIVERIES}/:delivery`]: thingPage(
+    ({ id }) => `Delivery ${String(id)}`,
+    ({ site, request, json, forms }) =>
+      html`<a class="button" href="${String(json.subject)}">The record</a>${!request.run && button(`${site.prefix}${request.path}/redeliver`, 'Redeliver', forms)}`,
+  ),
+  [`${DELIVERIES}/:delivery/redeliver`]: { form: sending },
 };

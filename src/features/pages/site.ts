@@ -64,6 +64,18 @@ export const collectionOf = (
 export const ownersOf = ({ collections }: Pick<Site, 'collections'>): Resource | undefined =>
   collections.find(({ resource }) => resource.owner)?.resource;
 
+/** Whether a caller may use a method of a path by its scopes; without `params`, perhaps on its own record alone. */
+export function mayUse(
+  { routes }: Site,
+  principal: Principal,
+  path: string,
+  method = 'GET',
+  params?: Request['params'],
+): boolean {
+  const endpoint = routes.get(path)?.actions[method];
+  return endpoint !== undefined && visible(principal, endpoint, params);
+}
+
 const VERBS = { POST: 'create', PATCH: 'update', DELETE: 'delete' } satisfies Record<string, Verb>;
 
 /**
@@ -71,18 +83,17 @@ const VERBS = { POST: 'create', PATCH: 'update', DELETE: 'delete' } satisfies Re
  * `above` is the record in whose list it does. A batch has no forms.
  */
 export function mayWrite(
-  { routes }: Site,
+  site: Site,
   { principal, run }: Pick<Request, 'principal' | 'run'>,
   resource: Resource,
   method: keyof typeof VERBS,
   above?: string,
 ): boolean {
   const { name, parent, hasRules } = resource;
-  const path = above === undefined ? `/${name}` : `/${parent?.to}/:id/${name}`;
-  const endpoint = routes.get(path)?.actions[method];
-  if (run || !endpoint || !visible(principal, endpoint, above === undefined ? {} : { id: above }))
-    return false;
-  return !hasRules || grantsFor(resource, VERBS[method], resource, principal).length > 0;
+  const [path, params] =
+    above === undefined ? [`/${name}`, {}] : [`/${parent?.to}/:id/${name}`, { id: above }];
+  const isPermitted = !hasRules || grantsFor(resource, VERBS[method], resource, principal).length > 0;
+  return !run && isPermitted && mayUse(site, principal, path!, method, params);
 }
 
 /** The collections of relations, for a query that the action has read, and permitted, already. */

@@ -1,7 +1,7 @@
 import type { Resource } from '../../collection/resource.js';
 import type { ScopedCollection } from '../../feature.js';
 import { type Operator, operatorsOf } from '../../list/condition.js';
-import { escapeName, filterName, filterSegment } from '../../list/query-names.js';
+import { escapeName, filterSegment } from '../../list/query-names.js';
 import { relatedOf } from '../../list/relations.js';
 import { columnsOf } from './columns.js';
 
@@ -32,48 +32,28 @@ export const nameFields = (resource: Resource): Readonly<Record<string, string>>
   fields: ['id', ...titleFields(resource).map(escapeName)].join(),
 });
 
-/** The names in a filter that lead to a text. */
+/** The names in a filter that lead to a text, and the operators of the text. */
 interface TextPath {
   readonly path: readonly string[];
-  /** The operators of the text. */
   readonly operators: readonly Operator[];
 }
 
-/** The first text of the titles of a collection, among the collections that the caller may read; undefined: no filter finds it. */
-export function titlePath(
-  resource: Resource,
-  known: readonly ScopedCollection[],
-  steps = 0,
-): TextPath | undefined {
-  const [field] = titleFields(resource);
-  if (field === undefined) return undefined;
-  if (resource.references.some((each) => each.field === field))
-    return steps < MAX_STEPS ? referencePath(resource, field, known, steps + 1) : undefined;
-  return { path: [filterSegment(field)], operators: operatorsOf(resource).get(field) ?? [] };
-}
-
-/** The text by which people know the records to which a field refers. */
-function referencePath(
+/**
+ * The path to the text of a field, for a reference to the first text of the title of what it refers to, among the collections that the
+ * caller may read; undefined: no filter finds it.
+ */
+export function textPath(
   resource: Resource,
   field: string,
   known: readonly ScopedCollection[],
   steps = 0,
 ): TextPath | undefined {
   const relation = relatedOf(resource).find((each) => each.field === field);
-  const other = known.find((each) => each.resource.name === relation?.collection)?.resource;
-  const within = other && titlePath(other, known, steps);
-  if (!relation || !within) return undefined;
-  const name = filterSegment(relation.name);
-  return { ...within, path: [name, ...(relation.isMany ? ['some'] : []), ...within.path] };
-}
-
-/** The condition that finds records by a part of the name of what a field refers to; undefined: there is none. */
-export function nameCondition(
-  resource: Resource,
-  field: string,
-  known: readonly ScopedCollection[],
-): { readonly parameter: string; readonly operator: 'contains' | 'prefix' } | undefined {
-  const { path = [], operators = [] } = referencePath(resource, field, known) ?? {};
-  const operator = (['contains', 'prefix'] as const).find((each) => operators.includes(each));
-  return operator && { parameter: filterName([...path, operator]), operator };
+  if (!relation) return { path: [filterSegment(field)], operators: operatorsOf(resource).get(field) ?? [] };
+  const other = known.find((each) => each.resource.name === relation.collection)?.resource;
+  const first = other && titleFields(other)[0];
+  if (first === undefined || steps > MAX_STEPS) return undefined;
+  const within = textPath(other!, first, known, steps + 1);
+  const segments = [filterSegment(relation.name), ...(relation.isMany ? ['some'] : [])];
+  return within && { ...within, path: [...segments, ...within.path] };
 }

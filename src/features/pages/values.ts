@@ -1,10 +1,11 @@
+import { hrefOf } from '../../collection/representation.js';
 import type { Resource } from '../../collection/resource.js';
 import { cut, type Html, html, type Part } from '../../formats/html.js';
 import { charactersLeft, type Json, type JsonObject, member } from '../../json.js';
 import { type Column, isOverdue } from './columns.js';
-import { dayText, MAX_ITEMS } from './labels.js';
-import { cellOf } from './list-cells.js';
+import { cellOf, dayText, MAX_ITEMS } from './labels.js';
 import type { Names } from './names.js';
+import { collectionOf } from './site.js';
 
 const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
 const TONES = 4;
@@ -18,35 +19,45 @@ const PLAIN: ShownAs = { kind: 'plain', choices: [], to: undefined };
 /** The kinds of values that may be JSON. */
 const JSON_KINDS = ['plain', 'json'];
 
-/** A value as people read it, also one that no declaration describes; undefined: there is none. */
-export function valueHtml(value: Json | undefined, column: ShownAs = PLAIN, names?: Names): Part {
+/** A value as people read it, also one that no declaration describes; undefined: there is none. `isWhole`: also what is long, and JSON. */
+export function valueHtml(
+  value: Json | undefined,
+  column: ShownAs = PLAIN,
+  names?: Names,
+  isWhole = false,
+): Part {
   if (value === undefined || value === null || value === '') return undefined;
-  if (!Array.isArray(value)) return oneValue(column, value, names);
-  if (value.length === 0) return undefined;
+  const isList = Array.isArray(value);
+  const isLong = isList
+    ? value.some(isLarge) || (JSON_KINDS.includes(column.kind) && value.length > MAX_ITEMS)
+    : isLarge(value);
+  if (isWhole && isLong)
+    return typeof value === 'string'
+      ? cut(value, MAX_LONG)
+      : html`<pre>${cut(jsonText(value), MAX_LONG)}</pre>`;
+  if (!isList) return oneValue(column, value, names);
   const shown = value.slice(0, MAX_ITEMS).map((each) => itemHtml(column, each, names));
-  return value.length > shown.length ? [...shown, ` and ${value.length - shown.length} more`] : shown;
+  const rest = value.length - shown.length;
+  return shown.length > 0 && [...shown, rest > 0 && ` and ${rest} more`];
 }
 
-/** A field of a record in a list, or by `factHtml` on its page. */
+const isLarge = (value: Json): boolean =>
+  (typeof value === 'object' && value !== null) || String(value).length > MAX_SHORT;
+
+/** A field of a record in a list, or with `isWhole` on its page. */
 export function fieldHtml(
   resource: Resource,
   record: JsonObject,
   column: Column,
   names: Names,
-  showing = valueHtml,
+  isWhole = false,
 ): Part {
-  const shown = showing(member(record, column.name), column, names);
+  const shown = valueHtml(member(record, column.name), column, names, isWhole);
   return isOverdue(resource, record, column) ? html`<span class="late">${shown} overdue</span>` : shown;
 }
 
-/** A value on a page of its own: a long text as a whole, and an object, or a list of long or nested values, as JSON. */
-export function factHtml(value: Json | undefined, column: ShownAs = PLAIN, names?: Names): Part {
-  if (typeof value === 'string' && value.length > MAX_SHORT) return cut(value, MAX_LONG);
-  const isLarge = (each: Json) => typeof each === 'object' || String(each).length > MAX_SHORT;
-  const isSmall = Array.isArray(value) && value.length <= MAX_ITEMS && !value.some(isLarge);
-  const isJson = typeof value === 'object' && value !== null && JSON_KINDS.includes(column.kind) && !isSmall;
-  return isJson ? html`<pre>${cut(jsonText(value), MAX_LONG)}</pre>` : valueHtml(value, column, names);
-}
+/** A value of something without columns, whole. */
+export const factHtml = (value: Json | undefined): Part => valueHtml(value, PLAIN, undefined, true);
 
 /** Characters of JSON up to which it is indented. */
 const MAX_INDENTED = 65_536;
@@ -61,28 +72,20 @@ function itemHtml(column: ShownAs, value: Json, names?: Names): Part {
 }
 
 function oneValue({ kind, choices, to }: ShownAs, value: Json, names?: Names): Part {
-  if (typeof value === 'object' || value === null) return cellOf(value);
   if (typeof value === 'boolean') return value ? 'Yes' : 'No';
-  switch (kind) {
-    case 'choice':
-      return html`<span class="tag s${(choices.indexOf(value) % TONES) + 1}">${cellOf(value)}</span>`;
-    case 'reference':
-      return referenceHtml(names!, to!, String(value));
-    case 'plain':
-    case 'date':
-    case 'time':
-      return timeHtml(String(value));
-    case 'id':
-      return html`<code>${cellOf(value)}</code>`;
-    default:
-      return cellOf(value);
-  }
+  if (typeof value === 'number' && kind !== 'choice') return value;
+  if (typeof value === 'object') return cellOf(value);
+  if (kind === 'choice')
+    return html`<span class="tag s${(choices.indexOf(value) % TONES) + 1}">${cellOf(value)}</span>`;
+  if (kind === 'reference') return linkTo(names!, to!, String(value));
+  if (kind === 'id') return html`<code>${cellOf(value)}</code>`;
+  return kind === 'plain' || kind === 'date' || kind === 'time' ? timeHtml(String(value)) : cellOf(value);
 }
 
-/** A link to a record by its name, or by the beginning of its id. */
-function referenceHtml(names: Names, collection: string, id: string): Html {
-  const text = names.of(id) ?? (id.length > 20 ? `${id.slice(0, 13)}…` : id);
-  return html`<a href="${names.site.prefix}/${collection}/${id}">${text}</a>`;
+/** A link to a record of a collection by its name, or by the end of its id. */
+export function linkTo(names: Names, collection: string, id: string): Html {
+  const { resource } = collectionOf(names.site, collection)!;
+  return html`<a href="${hrefOf(resource, id)}">${names.of(id) ?? names.titleOf(resource, { id })}</a>`;
 }
 
 const TIME = /^\d{4}-\d\d-\d\d(?:T(\d\d:\d\d)(?::\d\d(?:\.\d+)?)?Z)?$/;
@@ -92,8 +95,9 @@ export function timeHtml(value: string): Part {
   const found = TIME.exec(value);
   if (!found) return cellOf(value);
   const [, time] = found;
-  const weekday = DAYS[new Date(`${value.slice(0, 10)}T00:00:00Z`).getUTCDay()] ?? '';
+  const weekday = DAYS[new Date(value.slice(0, 10)).getUTCDay()] ?? '';
   const date = dayText(value);
-  const text = time === undefined ? `${weekday}, ${date}` : `${date}, ${time} UTC`;
-  return html`<time datetime="${value}"${time !== undefined && html` title="${value}"`}>${text}</time>`;
+  return time === undefined
+    ? html`<time datetime="${value}">${weekday}, ${date}</time>`
+    : html`<time datetime="${value}" title="${value}">${date}, ${time} UTC</time>`;
 }

@@ -103,7 +103,7 @@ t.test('an administrator creates, changes, tests and deletes webhooks, and sends
   t.equal(sent.status, 303);
   const delivery = await visitor.get(sent.headers.location!);
   t.match(delivery.text, /The delivery is due now\.[\s\S]*webhooks\.test/);
-  const list = await visitor.get(`${path}/deliveries?status=`);
+  const list = await visitor.get(`${path}/deliveries`);
   t.ok(linksOf(list.text).includes(sent.headers.location!.split('?')[0]!));
   const early = await visitor.submit(t, delivery, 'Redeliver');
   t.ok([303, 409].includes(early.status), 'delivered already, or pending');

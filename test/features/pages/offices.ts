@@ -149,7 +149,7 @@ export async function filledTracker(t: Test) {
     ...['/user-accounts', `/user-accounts/${member.id}`, `/user-accounts/${member.id}?_edit`],
     ...['/keys', `/keys/${key.id}`, '/keys?_new', '/webhooks', '/webhooks?_new', `/webhooks/${hook.id}`],
     ...[`/webhooks/${hook.id}/deliveries`, '/oauth-clients', '/oauth-clients?_new'],
-    ...['/jobs', job.headers.location, '/events', '/events?_oldest=1'],
+    ...['/jobs', job.headers.location, '/events'],
     ...['/declaration-files', '/declaration-files?collection=issues', '/api-versions', '/docs'],
     ...['/errors', '/errors/GONE', '/whoami', '/account', '/nothing', '/issues/nothing'],
   ];

@@ -96,10 +96,7 @@ t.test('the same data as JSON and CSV, and as a command', async (t) => {
   const path = `/items/${json.id}`;
   const visitor = new PageVisitor(service);
   const page = await visitor.get('/items?search=O%27N');
-  t.match(
-    page.text,
-    /curl &#39;http:\/\/127\.0\.0\.1:\d+\/items\?page=1&#38;limit=20&#38;search=O&#39;\\&#39;&#39;N&#39;/,
-  );
+  t.match(page.text, /curl &#39;http:\/\/127\.0\.0\.1:\d+\/items\?search=O%27N&#38;page=1&#39;/);
   t.same((await visitor.get(`${path}?_format=json`)).json, json);
   t.match((await visitor.get(`${path}?_format=csv`)).headers['content-type'], /^text\/csv/);
   t.match((await visitor.get(`${path}?_format=xml`)).headers['content-type'], /^text\/html/, 'unknown');

@@ -14,7 +14,7 @@ async function listOf(data: readonly JsonObject[], columns: string[], hrefOf: (e
   const site = { prefix: '', collections: [] };
   const request = { path: '/things', query: new Query('') };
   const shown = { site, request, json: { data }, names: { site }, may: () => false };
-  return String((await thingsPage('/things', () => ({}), { columns, hrefOf }).content!(shown as never)).body);
+  return String((await thingsPage({ columns, hrefOf }).content!(shown as never)).body);
 }
 
 /** A field without a value. */
@@ -50,9 +50,15 @@ t.test('each kind of value has its form', async (t) => {
 t.test('a list shows some members, the first one with a link', async (t) => {
   const entries = [{ id: '1', a: 1, _version: 1 }, { id: '2' }];
   const page = await listOf(entries, ['id', 'a'], ({ id }) => `/items/${id}`);
-  t.match(page, '<tr><th scope="col">Id</th><th scope="col">A</th></tr>');
-  t.match(page, '<tr><th scope="row"><a href="/items/1">1</a></th><td data-label="A">1</td></tr>');
-  t.match(page, '<tr><th scope="row"><a href="/items/2">2</a></th><td data-label="A"></td></tr>');
+  t.match(page, '<tr><th scope="col">Id</th><th scope="col" class="number">A</th></tr>');
+  t.match(
+    page,
+    '<tr><th scope="row"><a href="/items/1">1</a></th><td class="number" data-label="A">1</td></tr>',
+  );
+  t.match(
+    page,
+    '<tr><th scope="row"><a href="/items/2">2</a></th><td class="number" data-label="A"></td></tr>',
+  );
   t.match(await listOf([], ['id'], () => ''), '<p>There are none yet.</p>');
 });
 

@@ -116,7 +116,7 @@ t.test('a list names the records to which it refers, although their texts are lo
   }
   const { text } = await visitor.get('/tasks?limit=30');
   for (let at = 1; at < 30; at++) t.match(text, `>Report ${at}.</a>`);
-  t.match(text, />T{200}… \(299800 more characters\)<\/a>/);
+  t.match(text, />T{200}…<\/a>/);
 });
 
 t.test('a record page leads to its parent, and to a new record below it', async (t) => {
@@ -130,14 +130,13 @@ t.test('a record page leads to its parent, and to a new record below it', async 
   );
 });
 
-t.test('events are listed with the newest first, or from the oldest on', async (t) => {
+t.test('events are listed with the newest first', async (t) => {
   const { service, visitor } = await office(t);
   await whenEventsAreFinal(service);
   const order = ({ text }: { text: string }) =>
     [...text.matchAll(/ created <a href="\/(\w+)/g)].map(([, type]) => type);
   const newest = order(await visitor.get('/events'));
   t.equal(newest[0], 'orders');
-  t.same(order(await visitor.get('/events?_oldest=1')), newest.toReversed());
 });
 
 t.test('the newest events of a type are found behind many of others', async (t) => {
