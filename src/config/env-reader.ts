@@ -107,7 +107,9 @@ export function createReader(env: Env, folder = ''): Reader {
         return value >= min && value <= max ? value : undefined;
       }),
     flag: (name, fallback = false) =>
-      readShown(name, fallback, '`on` or `off`', (text) => ({ on: true, off: false })[text]),
+      readShown(name, fallback, '`on` or `off`', (text) =>
+        text === 'on' || text === 'off' ? text === 'on' : undefined,
+      ),
     date: (name) => optional(name, 'a date as in RFC 3339: 2026-12-31T00:00:00Z', parseDate),
   };
 }

@@ -76,7 +76,8 @@ function hasPages(
   { lists, isLines = false }: ListContext,
 ): boolean {
   const has = (names: readonly string[]) => names.some((name) => given.has(name));
-  if (has(OF_PAGES) || has(['include']) || given.get(EXCERPTS) === 'true') return true;
+  const hasIncludes = given.getAll('include').some((names) => names !== '');
+  if (has(OF_PAGES) || hasIncludes || given.get(EXCERPTS) === 'true') return true;
   if (isLines || lists === 'keyset') return !isLines;
   if ([...given.keys()].some((name) => EXTENDED_PARAMETERS.includes(name.split('[', 1)[0]!))) return true;
   return resource.list === 'page' && !(isTolerant && has(['sort', 'order', 'search']));

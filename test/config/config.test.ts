@@ -333,7 +333,8 @@ t.test('with an access log the level is info, unless it is said to be more', asy
     t.same(faultsOf({ ACCESS_LOG: 'on', LOG_LEVEL }), [
       'LOG_LEVEL must be one of info, debug, trace with ACCESS_LOG',
     ]);
-  t.same(faultsOf({ ACCESS_LOG: 'yes' }), ['ACCESS_LOG must be `on` or `off`']);
+  for (const text of ['yes', 'toString'])
+    t.same(faultsOf({ ACCESS_LOG: text }), ['ACCESS_LOG must be `on` or `off`']);
 });
 
 t.test('the listener of the metrics', async (t) => {
