@@ -129,9 +129,16 @@ export function fieldTexts({ kind, isList }: FormField, value: Json | undefined,
   return (isList && Array.isArray(value) ? value : [value]).map((each) => {
     if (typeof each !== 'string') return typeof each === 'object' ? jsonText(each) : String(each);
     if (kind === 'reference') return names.enteredOf(each) ?? each;
-    if (kind === 'time') return each.replace(/(:00)?(\.0+)?Z$/, '');
+    if (kind === 'time') return localText(each);
     return kind === 'json' ? JSON.stringify(each) : each;
   });
+}
+
+/** A time as an input shows it, in UTC; a text that is no time of a calendar as it is. */
+function localText(time: string): string {
+  const instant = new Date(time);
+  const text = Number.isNaN(instant.getTime()) ? time : instant.toISOString();
+  return text.replace(/(:00)?(\.0+)?Z$/, '');
 }
 
 /** A digest of what a form shows in a field, by which a change is recognized. Browsers submit line ends as CR LF. */

@@ -146,7 +146,9 @@ function control(field: FormField, text: string, filled: Filled, attributes: Htm
     case 'number':
       return html`<input ${decimal(item.minimum)} ${attributes} value="${text}">`;
     case 'time':
-      return html`<input type="datetime-local" step="any" ${attributes} value="${text}">`;
+      return LOCAL_TIME.test(text)
+        ? html`<input type="datetime-local" step="any" ${attributes} value="${text}">`
+        : html`<input type="text" ${attributes} value="${text}">`;
     case 'secret':
       return html`<input type="password" autocomplete="new-password" ${attributes}>`;
     case 'json':
@@ -172,6 +174,9 @@ function referenceControl(field: FormField, text: string, filled: Filled, attrib
 /** The attributes of an input for a number. In type number browsers read "12,50" as 1250; some decimal keyboards have no minus. */
 export const decimal = (minimum = -1): Html =>
   html`type="text" autocomplete="off"${minimum >= 0 && html` inputmode="decimal"`}`;
+
+/** A time that browsers show in their own input, which has no text for any other. */
+const LOCAL_TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d(:[0-5]\d(\.\d{1,3})?)?)?$/;
 
 const INPUT_TYPES: Readonly<Record<string, string>> = { email: 'email', date: 'date', uri: 'url' };
 

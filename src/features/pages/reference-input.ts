@@ -1,10 +1,10 @@
 import type { Resource } from '../../collection/resource.js';
 import { cut } from '../../formats/html.js';
-import { filterName } from '../../list/query-names.js';
+import { conditionName, filterName } from '../../list/query-names.js';
 import type { FormField } from './form-fields.js';
 import { type Caller, readListAs } from './inner-read.js';
 import { capitalized, MAX_NAME_CHARACTERS } from './labels.js';
-import { isEntered, Names } from './names.js';
+import { ID, isEntered, Names } from './names.js';
 import { collectionOf, collectionsFor, type Site } from './site.js';
 import { nameFields, textPath, titleFields } from './title.js';
 
@@ -64,9 +64,16 @@ export async function offersFor(
   return new Map(await Promise.all(offers));
 }
 
-/** Finds the record that a person named in a form: by its name, or by a part of the name that only one record has. */
+/**
+ * Finds the record that a person named in a form: by its id, its name, or a part of the name that only one record has. A caller that
+ * does not get the list may refer to a record by its id, which the write looks up.
+ */
 export async function findNamed(site: Site, caller: Caller, { to }: FormField, text: string): Promise<Named> {
   const resource = collectionOf(site, to)?.resource;
+  if (resource && ID.test(text)) {
+    const { total } = await namedIn(site, caller, resource, { [conditionName('id')]: text, count: 'none' });
+    return total === 0 ? { message: `No such ${resource.singular} exists.`, choices: [] } : { id: text };
+  }
   if (!resource || titleFields(resource).length === 0) return { message: 'must be an id', choices: [] };
   const { name: collection, singular, display } = resource;
   const called = `called “${cut(text, MAX_NAME_CHARACTERS)}”`;

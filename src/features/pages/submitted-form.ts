@@ -9,11 +9,10 @@ import type { FieldSchema } from './columns.js';
 import { digestOf, type FormField, fieldValue, isAt, pointerTo } from './form-fields.js';
 import { readAs } from './inner-read.js';
 import type { PageContext } from './layout.js';
-import { ID } from './names.js';
 import { findNamed, meaningKey, type Named } from './reference-input.js';
 
 const MAX_ENTRIES = 2000;
-/** Names of a form that are looked up, each by a few inner requests. */
+/** Names and ids of a form that are looked up, each by a few inner requests. */
 export const MAX_NAMES = 300;
 
 /** A form that a page of this service has submitted. */
@@ -146,8 +145,7 @@ async function oneValue(field: FormField, given: string, submitted: Submitted): 
   const trimmed = text.trim();
   switch (field.kind) {
     case 'reference':
-      // A write checks ids.
-      return ID.test(trimmed) ? trimmed : referredId(submitted, field, trimmed);
+      return referredId(submitted, field, trimmed);
     case 'json':
     case 'others': {
       const value = await readJson(Buffer.from(text));
@@ -178,14 +176,14 @@ function scalarIn({ type }: FieldSchema, text: string): Json {
   return text;
 }
 
-/** The id of the record that a person named. Rejects with 400. */
+/** The id of the record that a person named, or of which a person entered the id. Rejects with 400. */
 async function referredId(
   { site, request, entered }: Submitted,
   field: FormField,
   text: string,
 ): Promise<string> {
   const key = meaningKey(field, text);
-  if (entered.named.size === MAX_NAMES && !entered.named.has(key))
+  if (entered.named.size >= MAX_NAMES && !entered.named.has(key))
     throw invalid([{ path: '', message: `the form has more than ${MAX_NAMES} names`, keyword: 'reference' }]);
   const named = entered.named.get(key) ?? (await findNamed(site, request, field, text));
   entered.named.set(key, named);
@@ -221,8 +219,13 @@ export async function jsonPatchOf(
   check: Check,
 ): Promise<Body> {
   const { site, request, entered } = submitted;
-  const values = await valuesIn(submitted, entered.changed(fields), check);
+  const changed = entered.changed(fields);
   const record = (await readAs(site, request, `/${collection}/:id`, {}, request.params.id)) ?? {};
+  // A record may have references to records that the caller may not read, which a write leaves as they are.
+  for (const field of changed.filter(({ to }) => to !== undefined))
+    for (const id of [fieldValue(record, field) ?? []].flat().map(String))
+      entered.named.set(meaningKey(field, id), { id });
+  const values = await valuesIn(submitted, changed, check);
   const names = values.flatMap(([field, value]) =>
     field.kind === 'others'
       ? [fieldValue(record, field), value].flatMap((each) => Object.keys(each ?? {}))

@@ -79,9 +79,10 @@ t.test('a value that another record has, and a reference to a missing one', asyn
   const again = await visitor.create(t, '/tasks', task);
   t.equal(again.status, 409);
   t.match(again.text, '<p class="error" id="new-code-error">Another record has this code.</p>');
-  const lost = { '/title': 'a', '/state': 'open', '/itemId': '00000000-0000-7000-8000-000000000000' };
+  const lost = { '/title': '', '/state': 'open', '/itemId': '00000000-0000-7000-8000-000000000000' };
   const missing = await visitor.create(t, '/tasks', lost);
-  t.equal(missing.status, 422);
+  t.equal(missing.status, 400);
+  t.match(missing.text, 'Not saved yet: 2 fields need you.', 'an id is looked up with the other faults');
   t.match(missing.text, '<p class="error" id="new-itemId-error">No such item exists.</p>');
 });
 
@@ -106,6 +107,27 @@ t.test('an edit changes what was changed, and removes what was emptied', async (
   t.equal((await visitor.submit(t, failed, 'Save', { '/title': 'd' })).status, 303);
   t.match((await service.send('GET', path)).json, { title: 'd', notes: 'c', even: 'zz' });
 });
+
+t.test(
+  'a time with an offset is shown in UTC, and stays as it is while only another field changes',
+  async (t) => {
+    const service = await serviceWithTasks(t);
+    const visitor = new PageVisitor(service);
+    for (const [starts, shown] of [
+      ['2026-01-01T10:00:00+02:00', '2026-01-01T08:00'],
+      ['2026-01-01t10:00:00.12-01:30', '2026-01-01T11:30:00.120'],
+      ['2016-12-31T23:59:60Z', '2016-12-31T23:59:60'],
+    ] as const) {
+      const { json } = await service.send('POST', '/tasks', { body: { title: 'a', state: 'open', starts } });
+      const path = `/tasks/${json.id}`;
+      const form = await visitor.get(`${path}?_edit`);
+      const type = starts.includes(':60') ? 'text' : 'datetime-local';
+      t.match(form.text, new RegExp(`<input type="${type}"[^>]* name="/starts"[^>]* value="${shown}">`));
+      t.equal((await visitor.submit(t, form, 'Save', { '/title': 'b' })).status, 303);
+      t.match((await service.send('GET', path)).json, { title: 'b', starts });
+    }
+  },
+);
 
 t.test('a conflict shows both values, and saves those that were chosen', async (t) => {
   const service = await serviceWithTasks(t);
