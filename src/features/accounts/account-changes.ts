@@ -3,6 +3,7 @@ import { setUserScopes } from '../../auth/user-scopes.js';
 import { setUserFields, storedPassword } from '../../collection/password-writes.js';
 import type { Db } from '../../db/db.js';
 import { invalidBody } from '../../errors/input-errors.js';
+import type { Collection } from '../../feature.js';
 import { member } from '../../json.js';
 import { nextIdentity } from '../../uuid.js';
 import { checkAddress } from './account-requests.js';
@@ -11,7 +12,7 @@ import { codeEnded, signUpRefused } from './errors.js';
 import type { Flow } from './flow.js';
 import { languageOf } from './mail-messages.js';
 import { codeHash, requestCode } from './mailed-code.js';
-import { isInDomains, maySignUp, newUser, principalOf } from './new-user.js';
+import { isInDomains, maySignUp, newUser, principalOf, requireAddress } from './new-user.js';
 import { formFields } from './new-user-form.js';
 
 /** A forgotten password. */
@@ -52,7 +53,8 @@ export const SIGN_UP: Flow = {
   sent: 'A message is on its way to this address. Its link is valid for 30 minutes. If you have an account already, the message says so.',
   save: 'Create the account',
   done: 'Your account is ready. Sign in with your address and the password.',
-  permit: ({ settings }, email) => {
+  permit: ({ settings, users }, email) => {
+    requireAddress(users.whole, email);
     // An invitation is looked for when the message is sent: whether there is one is as secret as an account.
     if (settings.signUp === 'domains' && !isInDomains(settings, email)) throw signUpRefused();
   },
@@ -121,6 +123,7 @@ type Requester = Readonly<Record<'id' | 'email', string>>;
 /** Stores the messages to the present address and to the new one, each with a code: both are needed. Throws 400 and 429. */
 export async function requestAddress(
   db: Db,
+  users: Collection,
   { id, email }: Requester,
   given: string,
   acceptLanguage: string | undefined,
@@ -128,6 +131,7 @@ export async function requestAddress(
   const { email: address } = checkAddress({ email: given }).fields;
   const language = languageOf(acceptLanguage);
   if (address === email) throw invalidBody('must be another address', 'const', '/email');
+  requireAddress(users, address);
   const about = nextIdentity().id;
   await db.transaction(async (run) => {
     // All transactions lock the addresses in one order, and the request after them, as the use of a code does.

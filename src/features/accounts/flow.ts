@@ -36,7 +36,7 @@ interface Outcome {
 
 /** A change that a person makes by the code of a message. */
 export interface Flow extends FlowPages {
-  /** With a text that asks for an address: throws 403 for an address that gets no message, whether or not a user has it. */
+  /** With a text that asks for an address: throws 400 and 403 for an address that gets no message, whether or not a user has it. */
   readonly permit?: (services: AccountServices, email: string) => void;
   /** Reads the contents of the form with a code. Throws 403 for a code without a form. */
   readonly show?: (services: AccountServices, code: string) => Promise<Shown>;

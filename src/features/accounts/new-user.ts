@@ -4,7 +4,8 @@ import { userScopes } from '../../auth/user-scopes.js';
 import { storedPassword } from '../../collection/password-writes.js';
 import type { Run } from '../../db/db.js';
 import { fieldsDenied } from '../../errors/caller-errors.js';
-import { invalidBody } from '../../errors/input-errors.js';
+import { invalid, invalidBody } from '../../errors/input-errors.js';
+import { Problem } from '../../errors/problem.js';
 import type { Collection } from '../../feature.js';
 import type { JsonObject } from '../../json.js';
 import { grantsFor } from '../../policy/policy.js';
@@ -38,6 +39,17 @@ export async function newUser(users: Collection, fields: JsonObject): Promise<(r
     await users.createWithId(id, { ...input, passwordHash }, run);
     return id;
   };
+}
+
+/** Throws 400 for an address that the declaration of users refuses, before a message is sent to it. */
+export function requireAddress(users: Collection, email: string): void {
+  try {
+    users.check({ email });
+  } catch (error) {
+    if (!(error instanceof Problem) || !Array.isArray(error.more.details)) throw error;
+    const failures = error.more.details.filter(({ path }) => path === '/email');
+    if (failures.length > 0) throw invalid(failures);
+  }
 }
 
 export const isInDomains = ({ signUpDomains }: AccountsConfig, email: string): boolean =>

@@ -62,10 +62,10 @@ export const CHANGES: Readonly<Record<string, Action>> = {
       ? { fault: { path: '/id', message: 'Nothing else signs you in. Add a passkey first.' } }
       : removal('link', rows);
   },
-  'change-address': async ({ config, db }, user, given, language) => {
+  'change-address': async ({ config, db, users }, user, given, language) => {
     if (!hasMail(ACCOUNTS_SETTINGS.of(config))) return NO_MAIL;
     const { requestAddress } = await import('../accounts/account-changes.js');
-    await requestAddress(db, user, given('email'), language);
+    await requestAddress(db, users, user, given('email'), language);
     return {};
   },
   'delete-account': async ({ config, db }, user, _given, language) => {

@@ -190,6 +190,19 @@ const GRANT = {
   fields: ['email', 'name', 'team', 'seats', 'terms', 'leader', 'password'],
 };
 
+t.test('an address that the declaration of users refuses gets no message', async (t) => {
+  const { properties, ...others } = people();
+  const email = { ...properties.email, pattern: '@example\\.org$' };
+  const declared = { ...others, properties: { ...properties, email } };
+  const { post, service } = await start(t, {
+    COLLECTIONS: declare(t, { 'users.json': declared }),
+    MIGRATE: 'auto',
+  });
+  t.match(await post({ email: 'ada@example.com' }), { status: 400, text: '"path":"/email"' });
+  t.equal(await rowsOf(service, 'plinth_mail'), 0);
+  t.equal((await post({ email: ADA })).status, 202);
+});
+
 t.test('access rules decide about the fields of the person', async (t) => {
   const COLLECTIONS = declare(t, { 'users.json': people([GRANT]) });
   const { post, codeTo, service } = await start(t, { COLLECTIONS, MIGRATE: 'auto' });
