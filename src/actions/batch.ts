@@ -6,7 +6,7 @@ import { badRequest } from '../errors/request-errors.js';
 import { batchFailed } from '../errors/service-errors.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
-import { type Action, METHODS, type Router, runOf } from '../http/router.js';
+import { type Action, METHODS, type Router } from '../http/router.js';
 import { isObject, type Json, member } from '../json.js';
 import type { HashedPassword } from '../passwords/password.js';
 import { MAX_PASSWORDS } from '../passwords/password-queue.js';
@@ -98,7 +98,7 @@ async function runAll(
 
 async function runOne({ action, request, allow }: OperationStep, run: Run): Promise<Reply> {
   if (!action) return { status: 204, headers: ['Allow', allow] };
-  const reply = await runOf(action, request.type)({ ...request, run });
+  const reply = await action.run({ ...request, run });
   if (reply.content?.kind === 'rows')
     throw badRequest('A whole list cannot be part of a batch: send page or limit.');
   const whole = await gathered(reply, MAX_PAGE_BYTES, pageTooLarge);

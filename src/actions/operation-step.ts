@@ -4,7 +4,7 @@ import type { Run } from '../db/db.js';
 import { unsupportedMediaType } from '../errors/input-errors.js';
 import { uriTooLong } from '../errors/request-errors.js';
 import { requireSameVersion } from '../http/api-version.js';
-import { JSON_TYPE } from '../http/media-types.js';
+import { HTML_TYPE, JSON_TYPE } from '../http/media-types.js';
 import { acceptedQuery, NO_QUERY, Query } from '../http/query-parameters.js';
 import type { Body, Request } from '../http/request.js';
 import { MAX_TARGET, negotiateType, type OpenEndpoint, type Router, selectAction } from '../http/router.js';
@@ -41,11 +41,15 @@ export function stepOf(operation: Operation, router: Router, request: Request): 
     params: match.params,
     permission,
     headers,
-    type: action ? negotiateType(action, headers.accept) : '',
+    type: action ? negotiateType(withoutPage(action), headers.accept) : '',
     body: action && bodyOf(operation, action),
   };
   return { action, request: step, allow: match.allow };
 }
+
+/** The media types of an operation: a page shows what is committed, and is no part of another request. */
+const withoutPage = (action: OpenEndpoint) =>
+  action.page ? { offers: action.offers!.filter((type) => type !== HTML_TYPE) } : action;
 
 /** The path of an operation without its query. */
 export function pathOf({ path }: Operation): string {

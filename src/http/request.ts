@@ -82,7 +82,7 @@ export type Handler = (request: HandledRequest) => Promise<Reply | undefined>;
 /** The request that the page of an error responds to. */
 export type ErrorPageRequest = Pick<
   Request,
-  'id' | 'version' | 'prefix' | 'path' | 'query' | 'headers' | 'principal' | 'run'
+  'id' | 'version' | 'prefix' | 'path' | 'query' | 'headers' | 'principal'
 > & {
   /** Whether a browser opens the address in a window (Fetch Metadata). */
   readonly isNavigation: boolean;

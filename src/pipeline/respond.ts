@@ -223,7 +223,7 @@ async function pageOf(
     observation.principal = (await options.session?.(headers.cookie)) ?? STRANGER;
   const { principal } = observation;
   const { version, prefix } = versions.get(DEFAULT_VERSION)!;
-  const request = { ...target, id, headers, version, prefix, principal, run: undefined };
+  const request = { ...target, id, headers, version, prefix, principal };
   const isNavigation = headers['sec-fetch-mode'] === 'navigate';
   const page = await options.errorPage({ ...request, isNavigation, reads }, problem);
   return page && { status, headers: [...(more.headers ?? []), ...page.headers], body: page.body };

@@ -94,7 +94,8 @@ t.test('all or nothing: the failing operation is reported with its index', async
   await fails({ method: 'GET', path: '/nothing' }, 404, { code: 'NOT_FOUND' });
   await fails({ method: 'GET', path: '/api/v9/items' }, 404, { code: 'NOT_FOUND' });
   await fails({ method: 'DELETE', path: '/users' }, 405, { code: 'METHOD_NOT_ALLOWED' });
-  await fails({ method: 'GET', path, headers: { accept: 'image/png' } }, 406, { code: 'NOT_ACCEPTABLE' });
+  for (const accept of ['image/png', 'text/html'])
+    await fails({ method: 'GET', path, headers: { accept } }, 406, { code: 'NOT_ACCEPTABLE' });
   await fails({ method: 'PATCH', path, body: {}, headers: { 'content-type': 'text/plain' } }, 415, {
     code: 'UNSUPPORTED_MEDIA_TYPE',
   });

@@ -124,7 +124,7 @@ async function confirmation(
   const collection = collectionOf(site, resource.name)!.as(request);
   const permitted = await Promise.all(
     records.map(async ({ id }) => {
-      const writes = await collection.writesOf?.(String(id), request.run);
+      const writes = await collection.writesOf?.(String(id));
       return writes?.[isDeletion ? 'remove' : 'update'] ?? true;
     }),
   );

@@ -38,6 +38,17 @@ export interface Column {
   readonly to: string | undefined;
   /** Whether a record may have several values. */
   readonly isList: boolean;
+  /** The schema of one value. */
+  readonly item: FieldSchema;
+}
+
+/** A field of a schema. */
+export function columnOf(name: string, schema: FieldSchema): Column {
+  const item = typeof schema.items === 'object' ? schema.items : schema;
+  const to = item['x-references'];
+  const label = fieldLabel(name, schema.title, to !== undefined);
+  const [kind, choices] = [columnKind(item), fixedValues(item)];
+  return { name, label, kind, choices, to, isList: item !== schema, item };
 }
 
 /** Columns of a list besides its first one, and names of undeclared fields that are looked at. */
@@ -49,28 +60,17 @@ export const LONG = 200;
 const OWN = ['created_at', 'updated_at'];
 
 /** All fields that records of a collection may show, the declared ones in their order, then the times of the service. */
-export const columnsOf = perResource(({ schema, references, writeOnly }): readonly Column[] => {
+export const columnsOf = perResource(({ schema, writeOnly }): readonly Column[] => {
   const declared = Object.entries(schema.properties as Readonly<Record<string, FieldSchema>>)
     .filter(([name, rules]) => !writeOnly.includes(name) && rules.writeOnly !== true)
-    .map(([name, rules]): Column => {
-      const reference = references.find(({ field }) => field === name);
-      const items = typeof rules.items === 'object' ? rules.items : undefined;
-      return {
-        name,
-        label: fieldLabel(name, rules.title, reference !== undefined),
-        kind: columnKind(items ?? rules),
-        choices: fixedValues(items ?? rules),
-        to: reference?.to,
-        isList: items !== undefined,
-      };
-    });
+    .map(([name, rules]) => columnOf(name, rules));
   return [...declared, ...OWN.map((name): Column => ({ ...undeclared(name), kind: 'time' }))];
 });
 
 /** A field that no declaration describes. */
 export const undeclared = (name: string): Column => ({
-  ...{ name, label: fieldLabel(name), kind: name === 'id' ? 'id' : 'plain' },
-  ...{ choices: [], to: undefined, isList: false },
+  ...columnOf(name, {}),
+  kind: name === 'id' ? 'id' : 'plain',
 });
 
 /** The label of a field, or of a relation. */
@@ -78,11 +78,11 @@ export const labelOf = (resource: Resource, field: string): string =>
   columnsOf(resource).find(({ name }) => name === field)?.label ?? fieldLabel(field.replaceAll('.', ' '));
 
 /** The values that a field may have, if its schema lists them. */
-export const fixedValues = ({ enum: values, const: only }: FieldSchema): readonly unknown[] =>
+const fixedValues = ({ enum: values, const: only }: FieldSchema): readonly unknown[] =>
   only === undefined ? (values ?? []) : [only];
 
 /** How people read one value of a field. */
-export function columnKind(schema: FieldSchema): ColumnKind {
+function columnKind(schema: FieldSchema): ColumnKind {
   const types = [schema.type ?? []].flat().filter((type) => type !== 'null');
   if (schema['x-references'] !== undefined) return 'reference';
   if (schema.enum || schema.const !== undefined) return 'choice';

@@ -16,7 +16,6 @@ import type { Request } from '../../http/request.js';
 import type { JsonObject } from '../../json.js';
 import { type CheckedPlan, isRefused } from '../../schema/checked-plan.js';
 import { planCollections } from '../../schema/migrate-collections.js';
-import type { Site } from './site.js';
 
 /** No collection can have this name. */
 export const DECLARATIONS_PATH = '/declaration-files';
@@ -48,8 +47,6 @@ const MAX_COMPARED = 100_000;
 export interface PageServices {
   readonly files: DeclarationFiles;
   readonly versions: () => Promise<readonly JsonObject[]>;
-  /** The service, after its routes are open. */
-  readonly site: () => Site;
 }
 
 /** The endpoints of the pages of declarations. No document mentions them, since only the pages use them. */

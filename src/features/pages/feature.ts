@@ -24,7 +24,7 @@ export default {
     const versions = (await import('./versions-page.js')).versionsIn(core);
     let site: Site | undefined;
     return {
-      services: () => ({ files, versions, site: () => site! }),
+      services: () => ({ files, versions }),
       represent: (routes, api) => {
         site = siteOf(api, routes, lookOf(core.config));
         return withPages(routes, core.description.endpoints, site);

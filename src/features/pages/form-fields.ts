@@ -3,8 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { NEVER } from '../../declarations/schema-files.js';
 import { escapeToken, isObject, type Json, type JsonObject, member } from '../../json.js';
 import { OWNED } from '../../validation/validation.js';
-import { type ColumnKind, columnKind, type FieldSchema, fixedValues } from './columns.js';
-import { fieldLabel } from './labels.js';
+import { type Column, type ColumnKind, columnOf, type FieldSchema, undeclared } from './columns.js';
 import type { Names } from './names.js';
 import { jsonText } from './values.js';
 
@@ -12,7 +11,7 @@ import { jsonText } from './values.js';
 export type FieldKind = ColumnKind | 'secret' | 'others';
 
 /** One field of a form, from which its input, its texts and its values derive. */
-export interface FormField {
+export interface FormField extends Omit<Column, 'kind'> {
   /** The member of the record, or of the object in it to which `parents` lead. */
   readonly member: string;
   readonly parents: readonly string[];
@@ -20,16 +19,9 @@ export interface FormField {
   readonly group?: string | undefined;
   /** The name in the form: a JSON Pointer, which failures of validation name too. `*` for `others`. */
   readonly name: string;
-  readonly label: string;
   readonly kind: FieldKind;
-  /** Whether it has several values, each with an input. */
-  readonly isList: boolean;
   readonly isRequired: boolean;
   readonly schema: FieldSchema;
-  /** The schema of one value. */
-  readonly item: FieldSchema;
-  /** The collection to which a reference leads. */
-  readonly to?: string | undefined;
 }
 
 /** The schema and the record from which a form's fields are made. */
@@ -50,8 +42,8 @@ export function formFields({ schema, omitted }: FormRules): FormField[] {
   const fields = membersOf({ properties: Object.fromEntries(entered), required });
   if (additionalProperties === false) return fields;
   const rules: FieldSchema = { description: 'Fields without a rule, as a JSON object.', properties };
-  const others = { kind: 'others', label: 'Other fields', isList: false, isRequired: false } as const;
-  return [...fields, { ...others, member: '*', parents: [], name: '*', schema: rules, item: rules }];
+  const others = { ...undeclared('*'), kind: 'others', label: 'Other fields', isRequired: false } as const;
+  return [...fields, { ...others, member: '*', parents: [], schema: rules }];
 }
 
 /** Levels of objects whose members are fields. Objects below are JSON. */
@@ -64,21 +56,17 @@ function membersOf(
 ): FormField[] {
   const declared = Object.entries(properties).filter(([, rules]) => !isForbidden(rules));
   return declared.flatMap(([member, schema]: [string, FieldSchema]): FormField[] => {
-    const item = typeof schema.items === 'object' ? schema.items : schema;
-    const to = item['x-references'];
+    const column = columnOf(member, schema);
     const isRequired = required.includes(member);
-    const label = fieldLabel(member, schema.title, to !== undefined);
     const path = [...parents, member];
     if (isGroup(schema) && parents.length < MAX_LEVELS) {
-      const within = group === undefined ? label : `${group}: ${label.toLowerCase()}`;
+      const within = group === undefined ? column.label : `${group}: ${column.label.toLowerCase()}`;
       // A browser would demand the required members of an object that may be absent.
       return membersOf(isRequired ? schema : { ...schema, required: [] }, path, within);
     }
-    const kind = kindOf(item);
-    const isList = item !== schema && kind !== 'json';
-    return [
-      { member, parents, group, label, to, isRequired, kind, isList, name: pointerTo(path), schema, item },
-    ];
+    const kind = kindOf(column);
+    const isList = column.isList && kind !== 'json';
+    return [{ ...column, member, parents, group, isRequired, kind, isList, name: pointerTo(path), schema }];
   });
 }
 
@@ -92,11 +80,9 @@ export const pointerTo = (path: readonly string[]): string =>
 /** Whether no record may have the field. */
 const isForbidden = (rules: object | boolean): boolean => rules === false || isDeepStrictEqual(rules, NEVER);
 
-function kindOf(schema: FieldSchema): FieldKind {
-  const kind = columnKind(schema);
-  const isText = fixedValues(schema).every((value) => typeof value === 'string');
-  if (kind === 'choice' && !isText) return 'json';
-  return schema.writeOnly && (kind === 'text' || kind === 'long') ? 'secret' : kind;
+function kindOf({ kind, choices, item }: Column): FieldKind {
+  if (kind === 'choice' && choices.some((value) => typeof value !== 'string')) return 'json';
+  return item.writeOnly && (kind === 'text' || kind === 'long') ? 'secret' : kind;
 }
 
 /** Whether a failure at a path is one of a field, or of a part of it. */

@@ -1,7 +1,7 @@
 import type { Failure } from '../../errors/problem.js';
 import { type Html, html, type Part } from '../../formats/html.js';
 import { messageOf } from '../../validation/failure-messages.js';
-import { fixedValues, LONG } from './columns.js';
+import { LONG } from './columns.js';
 import { type FormField, isAt, type Texts } from './form-fields.js';
 import type { FormTokens } from './form-token.js';
 import { capitalized } from './labels.js';
@@ -95,10 +95,8 @@ ${control(field, texts[0] ?? '', filled, attributes)}${offers}${notes}</div>\n`;
     : row;
 }
 
-const boxesOf = ({ name, item }: FormField, texts: readonly string[]): Html => {
-  const choices = fixedValues(item) as readonly string[];
-  return html`<div class="checks">${choices.map((each) => boxOf(name, each, each, texts.includes(each)))}</div>`;
-};
+const boxesOf = ({ name, choices }: FormField, texts: readonly string[]): Html =>
+  html`<div class="checks">${choices.map(String).map((each) => boxOf(name, each, each, texts.includes(each)))}</div>`;
 
 /** Empty inputs after the items of an array. */
 const EMPTY_ROWS = ['', ''];
@@ -131,13 +129,13 @@ export const failuresOf = (field: FormField, { failures = [] }: Filled): string[
 
 /** The input of one value. */
 function control(field: FormField, text: string, filled: Filled, attributes: Html): Html {
-  const { kind, item } = field;
+  const { kind, item, choices } = field;
   switch (kind) {
     case 'reference':
       return referenceControl(field, text, filled, attributes);
     case 'choice':
       return select(
-        (fixedValues(item) as readonly string[]).map((each) => [each, each]),
+        choices.map((each) => [String(each), String(each)]),
         text,
         attributes,
       );

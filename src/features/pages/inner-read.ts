@@ -10,7 +10,7 @@ import { summaryOf } from './labels.js';
 import type { Site } from './site.js';
 
 /** The parts of the request for a page that its inner requests repeat. */
-export type Caller = Pick<Request, 'id' | 'version' | 'prefix' | 'headers' | 'principal' | 'run'>;
+export type Caller = Pick<Request, 'id' | 'version' | 'prefix' | 'headers' | 'principal'>;
 
 /** The fields of a request that inner requests repeat. Conditions and preferences are those of the page. */
 export const hostOf = ({ host }: Request['headers']): Request['headers'] =>
@@ -31,11 +31,11 @@ export async function readAs(
   id?: string,
 ): Promise<JsonObject | undefined> {
   const endpoint = site.routes.get(template)?.actions.GET;
-  const { id: requestId, version, prefix, principal, run } = caller;
+  const { id: requestId, version, prefix, principal } = caller;
   const params = id === undefined ? {} : { id };
   try {
     const reply = await endpoint?.run({
-      ...{ id: requestId, version, prefix, principal, run, params },
+      ...{ id: requestId, version, prefix, principal, params, run: undefined },
       method: 'GET',
       path: template.replace(':id', id ?? ''),
       query: new Query(String(new URLSearchParams(query))),

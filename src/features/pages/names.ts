@@ -56,7 +56,7 @@ export class Names {
     // Pages of all callers share statements: with one of its own, a list of records costs twice as much.
     const collection = scoped.as(caller);
     const readOne = async (id: string): Promise<JsonObject[]> => {
-      const found = await collection.get(id, caller.run);
+      const found = await collection.get(id);
       return typeof found === 'string' ? [] : [await ofDocument(found.doc, (each) => textsOf(each, fields))];
     };
     const unknown = [...ids].filter((id) => ID.test(id) && !this.#names.has(id));

@@ -39,7 +39,7 @@ export function recordPage(resource: Resource): Page {
       const id = String(json.id);
       const given = request.query.parameters;
       const collection = collectionOf(site, resource.name)!;
-      const writes = await collection.as(request).writesOf?.(id, request.run);
+      const writes = await collection.as(request).writesOf?.(id);
       const may = (method: string) =>
         shown.may(method) && (writes?.[method === 'DELETE' ? 'remove' : 'update'] ?? true);
       await names.readFor(resource, [json], given.has('_edit') ? MAX_NAMES : undefined);
@@ -50,7 +50,7 @@ export function recordPage(resource: Resource): Page {
         content: async () => {
           const [lists, changes] = await Promise.all([
             related(resource, id, shown),
-            request.run ? undefined : history(resource, shown),
+            history(resource, shown),
           ]);
           const { _version, created_at: created, updated_at: updated } = json;
           return {

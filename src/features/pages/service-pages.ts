@@ -131,7 +131,7 @@ export const SERVICE_PAGES: Readonly<Record<string, Page>> = {
   [`${DELIVERIES}/:delivery`]: thingPage(
     ({ id }) => `Delivery ${String(id)}`,
     ({ site, request, json, forms }) =>
-      html`<a class="button" href="${String(json.subject)}">The record</a>${!request.run && button(`${site.prefix}${request.path}/redeliver`, 'Redeliver', forms)}`,
+      html`<a class="button" href="${String(json.subject)}">The record</a>${button(`${site.prefix}${request.path}/redeliver`, 'Redeliver', forms)}`,
   ),
   [`${DELIVERIES}/:delivery/redeliver`]: { form: sending },
 };

@@ -80,11 +80,11 @@ const VERBS = { POST: 'create', PATCH: 'update', DELETE: 'delete' } satisfies Re
 
 /**
  * Whether a caller may write records of a collection: by its scopes and, if there are access rules, by one of them at least.
- * `above` is the record in whose list it does. A batch has no forms.
+ * `above` is the record in whose list it does.
  */
 export function mayWrite(
   site: Site,
-  { principal, run }: Pick<Request, 'principal' | 'run'>,
+  { principal }: Pick<Request, 'principal'>,
   resource: Resource,
   method: keyof typeof VERBS,
   above?: string,
@@ -93,7 +93,7 @@ export function mayWrite(
   const [path, params] =
     above === undefined ? [`/${name}`, {}] : [`/${parent?.to}/:id/${name}`, { id: above }];
   const isPermitted = !hasRules || grantsFor(resource, VERBS[method], resource, principal).length > 0;
-  return !run && isPermitted && mayUse(site, principal, path!, method, params);
+  return isPermitted && mayUse(site, principal, path!, method, params);
 }
 
 /** The collections of relations, for a query that the action has read, and permitted, already. */
