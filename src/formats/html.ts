@@ -53,6 +53,10 @@ export function html(strings: TemplateStringsArray, ...parts: readonly Part[]): 
   return new Html(strings.reduce((text, string, index) => text + textOf(parts[index - 1] as Part) + string));
 }
 
+/** A hidden field of a form. */
+export const hidden = (name: string, value: string): Html =>
+  html`<input type="hidden" name="${name}" value="${value}">`;
+
 function textOf(part: Part): string {
   if (part instanceof Html) return part.text;
   if (part === undefined || part === false) return '';

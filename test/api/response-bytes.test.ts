@@ -37,7 +37,10 @@ t.test('HTML of a large record is cut, and not indented', async (t) => {
   t.match(batch.json.error, { code: 'RESPONSE_TOO_LARGE', details: { details: { limit: 4_194_304 } } });
   const wide = Object.fromEntries(Array.from({ length: 2000 }, (_, n) => [`f${n}`, n]));
   const many = await created(t, service, '/items', { name: 'wide', ...wide });
-  t.match((await service.send('GET', `/items/${many}`, accept)).text, '<p>The JSON representation has all fields.');
+  t.match(
+    (await service.send('GET', `/items/${many}`, accept)).text,
+    '<p>The JSON representation has all fields.',
+  );
 });
 
 t.test('a batch is 413 once its responses exceed their limit, and nothing of it took place', async (t) => {

@@ -1,12 +1,12 @@
 import { perResource, type Resource } from '../../collection/resource.js';
 import { badRequest, filterRequired } from '../../errors/request-errors.js';
-import { type Html, html } from '../../formats/html.js';
+import { type Html, hidden, html } from '../../formats/html.js';
 import { MERGE_PATCH } from '../../http/media-types.js';
 import type { JsonObject } from '../../json.js';
 import { conditionName } from '../../list/query-names.js';
 import type { PageForm } from './form-action.js';
-import { type FormField, formFields } from './form-fields.js';
-import { hidden, inputOf, openForm, optionsOf } from './form-html.js';
+import type { FormField } from './form-fields.js';
+import { inputOf, openForm, optionsOf } from './form-html.js';
 import { editableOf } from './form-model.js';
 import { readListAs } from './inner-read.js';
 import { collectionLabel, wordsOf } from './labels.js';
@@ -39,7 +39,7 @@ export function bulkBar(
 
 /** The fields that can be the same in several records. */
 const fieldsOf = perResource((resource): readonly FormField[] =>
-  formFields(editableOf(resource).change).filter(
+  editableOf(resource).change.filter(
     ({ kind, name, parents }) =>
       parents.length === 0 &&
       kind !== 'others' &&

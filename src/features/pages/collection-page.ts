@@ -1,5 +1,5 @@
 import { canSearch, type Resource } from '../../collection/resource.js';
-import { type Html, html, type Part } from '../../formats/html.js';
+import { type Html, hidden, html, type Part } from '../../formats/html.js';
 import type { JsonObject } from '../../json.js';
 import { hasGroups } from '../../list/read-groups.js';
 import { bulkBar, bulkPage } from './bulk-page.js';
@@ -7,7 +7,7 @@ import { columnsOf, labelOf, listColumns, undeclared, undeclaredNames } from './
 import { declarationLink } from './declaration-page.js';
 import { EXPORT, exportReply } from './export.js';
 import { filterChips, filterPage } from './filter-page.js';
-import { boxOf, hidden } from './form-html.js';
+import { boxOf } from './form-html.js';
 import { crumbsTo, editableOf } from './form-model.js';
 import { groupsNav, groupsPage } from './groups-page.js';
 import { capitalized, collectionLabel, wordsOf } from './labels.js';

@@ -16,6 +16,7 @@ export interface FieldSchema extends Partial<Texts>, Partial<Numbers> {
   readonly items?: FieldSchema | boolean;
   readonly properties?: Readonly<Record<string, object>>;
   readonly required?: readonly string[];
+  readonly additionalProperties?: unknown;
 }
 
 type Texts = Readonly<Record<'title' | 'description' | 'format' | 'pattern' | 'x-references', string>>;
@@ -43,7 +44,7 @@ export interface Column {
 }
 
 /** A field of a schema. */
-export function columnOf(name: string, schema: FieldSchema): Column {
+export function fieldColumn(name: string, schema: FieldSchema): Column {
   const item = typeof schema.items === 'object' ? schema.items : schema;
   const to = item['x-references'];
   const label = fieldLabel(name, schema.title, to !== undefined);
@@ -63,13 +64,13 @@ const OWN = ['created_at', 'updated_at'];
 export const columnsOf = perResource(({ schema, writeOnly }): readonly Column[] => {
   const declared = Object.entries(schema.properties as Readonly<Record<string, FieldSchema>>)
     .filter(([name, rules]) => !writeOnly.includes(name) && rules.writeOnly !== true)
-    .map(([name, rules]) => columnOf(name, rules));
+    .map(([name, rules]) => fieldColumn(name, rules));
   return [...declared, ...OWN.map((name): Column => ({ ...undeclared(name), kind: 'time' }))];
 });
 
 /** A field that no declaration describes. */
 export const undeclared = (name: string): Column => ({
-  ...columnOf(name, {}),
+  ...fieldColumn(name, {}),
   kind: name === 'id' ? 'id' : 'plain',
 });
 

@@ -1,7 +1,7 @@
 import { cut, type Html, html } from '../../formats/html.js';
 import type { JsonObject } from '../../json.js';
 import { actorHtml, changesOf } from './change-author.js';
-import { digestOf, type FormField, formFields, type Texts, textsOf } from './form-fields.js';
+import { digestOf, type FormField, type Texts, textsOf } from './form-fields.js';
 import { boxOf, inputOf } from './form-html.js';
 import type { FormModel } from './form-model.js';
 import type { PageContent } from './layout.js';
@@ -27,7 +27,7 @@ export async function conflictPage(
   const when = typeof current.updated_at === 'string' && [', ', timeHtml(current.updated_at)];
   const notice = html`<p class="error" role="alert">${actorHtml(names, author) ?? 'Another request'} changed this ${model.singular}${author === request.principal.subject && ' in another window'} after you opened the form${when}. Nothing was ${method === 'DELETE' ? 'deleted' : 'saved'}.</p>`;
   if (method === 'DELETE') return deletionPage(model, submitted, current, notice);
-  const all = formFields(model.change);
+  const all = model.change;
   const was = digestsIn(entered.own('_was'));
   const stored = textsOf(current, all, names);
   const fields = entered.changed(all);

@@ -5,11 +5,12 @@ import {
   referencesTo,
   referenceTo,
 } from '../../declarations/declaration.js';
-import { type Html, html } from '../../formats/html.js';
+import { type Html, hidden, html } from '../../formats/html.js';
 import { escapeToken, isObject, type Json, type JsonObject } from '../../json.js';
 import { refusal } from './declaration-files.js';
-import { hidden, optionsOf } from './form-html.js';
+import { optionsOf } from './form-html.js';
 import { tableOf } from './list-table.js';
+import type { Site } from './site.js';
 import type { SubmittedForm } from './submitted-form.js';
 
 /** A field of a declaration as a row of a form: its texts by column, and the rules that are chosen. */
@@ -121,10 +122,10 @@ const choicesIn = ({ enum: values }: JsonObject): string =>
 /** Rows for new fields. */
 const NEW_ROWS = 4;
 
-/** The rows as inputs, with some for new fields, in a service with these collections. */
-export function fieldTable(rows: readonly FieldRow[], collections: readonly string[]): Html {
+/** The rows as inputs, with some for new fields. */
+export function fieldTable(rows: readonly FieldRow[], { collections }: Pick<Site, 'collections'>): Html {
   const empty = { was: '', name: '', type: 'Text', choices: '', flags: [] };
-  const references = collections.flatMap((name) => [ONE + name, MANY + name]);
+  const references = collections.flatMap(({ resource: { name } }) => [ONE + name, MANY + name]);
   const body = [...rows, ...Array.from({ length: NEW_ROWS }, () => empty)].map((row, at) => {
     const { was, name, type, choices, flags } = row;
     const of = name === '' ? `field ${at + 1}` : name;

@@ -1,6 +1,6 @@
 import { newDeclaration } from '../../declarations/declaration.js';
 import type { Problem } from '../../errors/problem.js';
-import { type Html, html, type Part } from '../../formats/html.js';
+import { type Html, hidden, html, type Part } from '../../formats/html.js';
 import { violationsText } from '../../schema/checked-plan.js';
 import { fieldTable, rowsIn, rowsOf, withRows } from './declaration-fields.js';
 import {
@@ -10,7 +10,7 @@ import {
   etagOf,
   formatted,
 } from './declaration-files.js';
-import { hidden, openForm } from './form-html.js';
+import { openForm } from './form-html.js';
 import { readAs } from './inner-read.js';
 import { collectionLabel } from './labels.js';
 import type { PageContent, PageContext } from './layout.js';
@@ -38,7 +38,7 @@ export const declarationPage: Page = {
     return {
       ...headOf(own),
       tools: !file.applies && file.text !== '' && fileLink(file),
-      body: html`${applyNote(file)}${!isOther && editor(own, fieldTable(rowsOf(declared ?? {}), namesIn(site)))}
+      body: html`${applyNote(file)}${!isOther && editor(own, fieldTable(rowsOf(declared ?? {}), site))}
 <details${isOther && html` open`}><summary>As JSON</summary><div>${editor(own, textInput(file.text))}</div></details>`,
     };
   },
@@ -61,14 +61,11 @@ export const declarationPage: Page = {
       const { entered, site } = submitted;
       const own = stateOf(submitted);
       const isText = entered.texts.has('_text');
-      const inputs = isText ? textInput(entered.own('_text')) : fieldTable(rowsIn(entered), namesIn(site));
+      const inputs = isText ? textInput(entered.own('_text')) : fieldTable(rowsIn(entered), site);
       return { ...headOf(own), body: html`${faultsOf(problem, own)}${editor(own, inputs)}` };
     },
   },
 };
-
-const namesIn = ({ collections }: PageContext['site']): string[] =>
-  collections.map(({ resource }) => resource.name);
 
 /** The text that a form means: as it was entered, or the file with the fields of its table. */
 async function textIn(submitted: Submitted): Promise<string> {

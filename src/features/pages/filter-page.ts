@@ -1,10 +1,10 @@
 import type { Resource } from '../../collection/resource.js';
 import type { ScopedCollection } from '../../feature.js';
-import { type Html, html, type Part } from '../../formats/html.js';
+import { type Html, hidden, html, type Part } from '../../formats/html.js';
 import { LIST_OPERATORS, type Operator, operatorsOf } from '../../list/condition.js';
 import { conditionName, filterName, filterSegments, unescapeName } from '../../list/query-names.js';
 import { type Column, type ColumnKind, columnsOf, labelOf } from './columns.js';
-import { boxOf, decimal, hidden, YES_OR_NO } from './form-html.js';
+import { boxOf, decimal, YES_OR_NO } from './form-html.js';
 import type { Caller } from './inner-read.js';
 import { dayText, fieldLabel } from './labels.js';
 import type { Crumb, PageContent } from './layout.js';

@@ -3,12 +3,15 @@ import { isDeepStrictEqual } from 'node:util';
 import { NEVER } from '../../declarations/schema-files.js';
 import { escapeToken, isObject, type Json, type JsonObject, member } from '../../json.js';
 import { OWNED } from '../../validation/validation.js';
-import { type Column, type ColumnKind, columnOf, type FieldSchema, undeclared } from './columns.js';
+import { type Column, type ColumnKind, type FieldSchema, fieldColumn, undeclared } from './columns.js';
 import type { Names } from './names.js';
 import { jsonText } from './values.js';
 
 /** How one value is entered. `others` are all fields that the schema does not declare, as one JSON object. */
 export type FieldKind = ColumnKind | 'secret' | 'others';
+
+/** The keywords of the schema of a record. */
+type FieldsSchema = Pick<FieldSchema, 'properties' | 'required' | 'additionalProperties'>;
 
 /** One field of a form, from which its input, its texts and its values derive. */
 export interface FormField extends Omit<Column, 'kind'> {
@@ -24,20 +27,9 @@ export interface FormField extends Omit<Column, 'kind'> {
   readonly schema: FieldSchema;
 }
 
-/** The schema and the record from which a form's fields are made. */
-export interface FormRules {
-  readonly schema: {
-    readonly required?: readonly string[];
-    readonly additionalProperties?: unknown;
-    readonly properties: Readonly<Record<string, object>>;
-  };
-  /** Fields that the form does not have. */
-  readonly omitted: readonly string[];
-}
-
-/** The fields of a form, in the order of the schema. Objects with declared members are groups of fields. */
-export function formFields({ schema, omitted }: FormRules): FormField[] {
-  const { properties, required = [], additionalProperties } = schema;
+/** The fields of a form, in the order of the schema, without some. Objects with declared members are groups of fields. */
+export function formFields(schema: FieldsSchema, omitted: readonly string[] = []): readonly FormField[] {
+  const { properties = {}, required = [], additionalProperties } = schema;
   const entered = Object.entries(properties).filter(([member]) => !omitted.includes(member));
   const fields = membersOf({ properties: Object.fromEntries(entered), required });
   if (additionalProperties === false) return fields;
@@ -50,13 +42,13 @@ export function formFields({ schema, omitted }: FormRules): FormField[] {
 const MAX_LEVELS = 2;
 
 function membersOf(
-  { properties = {}, required = [] }: FieldSchema,
+  { properties = {}, required = [] }: FieldsSchema,
   parents: readonly string[] = [],
   group?: string,
 ): FormField[] {
   const declared = Object.entries(properties).filter(([, rules]) => !isForbidden(rules));
   return declared.flatMap(([member, schema]: [string, FieldSchema]): FormField[] => {
-    const column = columnOf(member, schema);
+    const column = fieldColumn(member, schema);
     const isRequired = required.includes(member);
     const path = [...parents, member];
     if (isGroup(schema) && parents.length < MAX_LEVELS) {

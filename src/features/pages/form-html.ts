@@ -1,5 +1,5 @@
 import type { Failure } from '../../errors/problem.js';
-import { type Html, html, type Part } from '../../formats/html.js';
+import { type Html, hidden, html, type Part } from '../../formats/html.js';
 import { messageOf } from '../../validation/failure-messages.js';
 import { LONG } from './columns.js';
 import { type FormField, isAt, type Texts } from './form-fields.js';
@@ -17,9 +17,6 @@ export interface Filled {
   /** The meanings of the names that were entered, by `meaningKey`. */
   readonly named?: ReadonlyMap<string, Named>;
 }
-
-export const hidden = (name: string, value: string): Html =>
-  html`<input type="hidden" name="${name}" value="${value}">`;
 
 /** The beginning of a form that stands for a request, with values of its own. */
 export function openForm(

@@ -1,7 +1,7 @@
-import type { Resource } from '../../collection/resource.js';
+import { perResource, type Resource } from '../../collection/resource.js';
 import type { Body, Request } from '../../http/request.js';
 import { type JsonObject, member } from '../../json.js';
-import type { FormField, FormRules } from './form-fields.js';
+import { type FormField, formFields } from './form-fields.js';
 import { collectionLabel } from './labels.js';
 import type { Crumb, PageContent, PageContext } from './layout.js';
 import type { Names } from './names.js';
@@ -18,15 +18,15 @@ export interface FormModel {
   /** The collection of the records; absent: the service stores them in another way. */
   readonly resource?: Resource;
   /** The fields of a form by which a caller creates one. A nested path names its parent. */
-  readonly creation: (request: Pick<Request, 'params'>) => FormRules;
+  readonly creation: (request: Pick<Request, 'params'>) => readonly FormField[];
   /** The fields of a form by which a caller changes one. */
-  readonly change: FormRules;
+  readonly change: readonly FormField[];
   /** The text by which people know a record, of the names that are read. */
   readonly titleOf: (record: JsonObject, names: Names) => string;
   /** The pages above that of a record, or of a new one. */
   readonly crumbs: (context: PageContext, record?: JsonObject) => Promise<readonly Crumb[]>;
   /** The body of a PATCH with what was changed. */
-  readonly changesIn: (submitted: Submitted, fields: readonly FormField[]) => Promise<Body>;
+  readonly changesIn: (submitted: Submitted) => Promise<Body>;
   /** Absent: only the action knows the rules. */
   readonly check?: Check;
   /** Where the browser continues after a creation, or what it shows. */
@@ -34,9 +34,10 @@ export interface FormModel {
 }
 
 /** The records of a collection. */
-export function editableOf(resource: Resource): FormModel {
+export const editableOf = perResource((resource): FormModel => {
   const { name, singular, schema, readOnly, importOnly, immutable, parent } = resource;
   const omitted = [...readOnly, ...importOnly];
+  const change = formFields(schema, [...omitted, ...immutable]);
   const check: Check = (input, { site, request }) => {
     const above = request.params.id !== undefined && parent && { [parent.field]: request.params.id };
     collectionOf(site, name)!
@@ -45,18 +46,16 @@ export function editableOf(resource: Resource): FormModel {
   };
   return {
     ...{ name, singular, resource },
-    creation: ({ params }) => ({
-      schema,
-      omitted: [...omitted, 'current_password', params.id !== undefined && parent ? parent.field : ''],
-    }),
-    change: { schema, omitted: [...omitted, ...immutable] },
+    creation: ({ params: { id } }) =>
+      formFields(schema, [...omitted, 'current_password', id !== undefined && parent ? parent.field : '']),
+    change,
     titleOf: (record, names) => names.titleOf(resource, record),
     crumbs: (context, record) => crumbsTo(resource, context, record),
-    changesIn: (submitted, fields) => jsonPatchOf(name, submitted, fields, check),
+    changesIn: (submitted) => jsonPatchOf(name, submitted, change, check),
     check,
     created: ({ id }, { site }) => `${site.prefix}/${name}/${String(id)}?_done=created`,
   };
-}
+});
 
 /**
  * The list of a collection: that below another record, after the pages to this one, for a record whose parent the caller may

@@ -54,7 +54,7 @@ function onePage(
       const subject = user === undefined ? null : String(json[user]);
       await readActors(names, [subject]);
       const shownAs = { [user ?? '']: actorHtml(names, subject) };
-      const setting = formFields(model.change).map(
+      const setting = model.change.map(
         ({ name, schema: { 'x-button': label, const: value } }) =>
           label !== undefined &&
           canChange &&
@@ -86,14 +86,14 @@ function modelOf(kind: Kind, page: KindPage, resources: readonly Resource[]): Fo
     },
   ]);
   const properties = { ...schema.properties, ...Object.fromEntries(added) } as Record<string, object>;
-  const rules = { schema: { ...schema, properties }, omitted: [] };
+  const fields = formFields({ ...schema, properties });
   return {
     ...{ name: path.slice(1), singular, removal },
-    creation: () => rules,
-    change: rules,
+    creation: () => fields,
+    change: fields,
     titleOf: (record) => String(record[columns[0]!]),
     crumbs: async ({ site }) => crumbsAbove(site, `${path}/:id`),
-    changesIn: assignmentsOf,
+    changesIn: (submitted) => assignmentsOf(submitted, fields),
     created: ({ id, ...record }, { site }) => {
       const href = `${site.prefix}${path}/${String(id)}`;
       const shown = secret === undefined ? undefined : record[secret];

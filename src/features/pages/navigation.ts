@@ -25,7 +25,6 @@ export const SERVICE: readonly (readonly [path: string, label: string])[] = [
 
 /** The number of records of a collection of which the caller may read all: pages share what one of them has read in the last seconds. */
 export async function countOf(site: Site, caller: Caller, resource: Resource): Promise<number | undefined> {
-  // Other callers would see what a transaction has not committed.
   const isForAll = !resource.hasRules && mayRead(resource, caller.principal);
   if (!isForAll || !readsAll(resource, caller.principal)) return undefined;
   const { name } = resource;

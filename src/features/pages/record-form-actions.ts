@@ -5,7 +5,6 @@ import { JSON_TYPE } from '../../http/media-types.js';
 import { escapeToken, isObject, type Json, type JsonObject } from '../../json.js';
 import { conflictPage } from './conflict-page.js';
 import type { PageForm } from './form-action.js';
-import { formFields } from './form-fields.js';
 import type { FormModel } from './form-model.js';
 import { readAs } from './inner-read.js';
 import type { PageContent } from './layout.js';
@@ -15,12 +14,12 @@ import { bodyOf, digestsIn, recordOf, type Submitted, valuesIn } from './submitt
 
 /** The forms that create, change and delete a record. */
 export function recordForm(model: FormModel): PageForm {
-  const { name, creation, change, changesIn, check, created, removal = 'Delete' } = model;
+  const { name, creation, changesIn, check, created, removal = 'Delete' } = model;
   return {
     bodyOf: async (submitted) => {
       const { method, request } = submitted;
-      if (method !== 'POST') return method === 'PATCH' ? changesIn(submitted, formFields(change)) : undefined;
-      return bodyOf(JSON_TYPE, recordOf(await valuesIn(submitted, formFields(creation(request)), check)));
+      if (method !== 'POST') return method === 'PATCH' ? changesIn(submitted) : undefined;
+      return bodyOf(JSON_TYPE, recordOf(await valuesIn(submitted, creation(request), check)));
     },
     next: (reply, submitted) => {
       const { method, request, site } = submitted;
@@ -49,13 +48,12 @@ async function formAgain(
   const notice = failures ? undefined : noticeOf(problem, submitted);
   if (!failures && !notice) return undefined;
   const again = { texts, named, failures, notice };
-  if (method === 'POST')
-    return formPage(model, submitted, { ...again, fields: formFields(creation(request)) });
+  if (method === 'POST') return formPage(model, submitted, { ...again, fields: creation(request) });
   // Without the fields of which the page of a conflict leaves what is stored.
   const shown = Object.entries(digestsIn(entered.own('_was'))).filter(([name]) => !entered.leaves(name));
   const was = Object.fromEntries(shown);
   const state = { _etag: entered.own('_etag'), _was: JSON.stringify(was) };
-  const fields = formFields(change).filter(({ name }) => Object.hasOwn(was, name));
+  const fields = change.filter(({ name }) => Object.hasOwn(was, name));
   const record = await readAs(site, request, `/${name}/:id`, {}, request.params.id);
   if (record && resource) await names.readTitles(resource, [record]);
   return formPage(model, submitted, { ...again, fields, state, record });
@@ -88,12 +86,11 @@ export function failuresIn({ code, message, more }: Problem): readonly Failure[]
   const {
     path,
     field,
-    fields = field === undefined ? [] : [field],
+    fields = [field],
   } = (more.details ?? {}) as {
-    readonly path?: string;
-    readonly field?: string;
-    readonly fields?: readonly string[];
-  };
-  const paths = path === undefined ? fields.map((name) => `/${escapeToken(name)}`) : [path];
+    readonly [name in 'path' | 'field']?: string;
+  } & { readonly fields?: readonly string[] };
+  const named = fields.flatMap((name) => (name === undefined ? [] : `/${escapeToken(name)}`));
+  const paths = path === undefined ? named : [path];
   return paths.length === 0 ? undefined : paths.map((each) => ({ path: each, message, keyword: code }));
 }

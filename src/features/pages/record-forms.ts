@@ -6,7 +6,6 @@ import {
   type FormField,
   fieldTexts,
   fieldValue,
-  formFields,
   isAt,
   pointerTo,
   type Texts,
@@ -26,7 +25,7 @@ const MAX_FORM_CHARACTERS = 65_536;
 /** The fields of a form that changes a record, without values that are too long. */
 function fieldsFor(record: JsonObject, { change }: FormModel): FormField[] {
   let left = MAX_FORM_CHARACTERS;
-  return formFields(change).filter((field) => {
+  return change.filter((field) => {
     const rest = charactersLeft(fieldValue(record, field), left);
     if (rest >= 0) left = rest;
     return rest >= 0 && field.schema['x-button'] === undefined;
@@ -79,7 +78,7 @@ export const fillOf = (...path: readonly string[]): string => `_${pointerTo(path
 /** The page with the form that creates a record, with the values of its address and each default of the declaration. */
 export async function newRecordPage(model: FormModel, shown: PageContext): Promise<PageContent> {
   const { names, request } = shown;
-  const fields = formFields(model.creation(request));
+  const fields = model.creation(request);
   const texts = new Map<string, readonly string[]>();
   for (const field of fields) {
     const given = request.query.parameters.get(`_${field.name}`) ?? undefined;

@@ -6,10 +6,10 @@ import { conditionName } from '../../list/query-names.js';
 import { OWNED } from '../../validation/validation.js';
 import { actorHtml, changesOf } from './change-author.js';
 import { invitationLink } from './collection-page.js';
-import { columnsOf, undeclared, undeclaredNames } from './columns.js';
+import { columnsOf, labelOf, undeclared, undeclaredNames } from './columns.js';
 import { editableOf } from './form-model.js';
 import { readListAs } from './inner-read.js';
-import { capitalized, collectionLabel, wordsOf } from './labels.js';
+import { collectionLabel, wordsOf } from './labels.js';
 import { linksTo, pairs } from './list-table.js';
 import type { Page, PageOptions } from './pages.js';
 import { recordForm } from './record-form-actions.js';
@@ -95,7 +95,7 @@ async function referring(resource: Resource, id: string, shown: PageOptions) {
     const records = list?.data ?? [];
     await names.readTitles(other, records.slice(0, MAX_RELATED));
     const several = referredBy.filter((each) => each.collection === collection).length > 1;
-    const by = columnsOf(other).find(({ name }) => name === field)?.label ?? field;
+    const by = labelOf(other, field);
     const path = isNested ? `${hrefOf(resource, id)}/${collection}` : `${site.prefix}/${collection}`;
     const canCreate = mayWrite(site, request, other, 'POST', isNested ? id : undefined);
     return {
@@ -157,7 +157,7 @@ async function history(resource: Resource, shown: PageOptions): Promise<Part> {
       verb === 'updated' &&
       changed?.map(
         ({ name, before, after }) =>
-          html`<br>${columnOf(name)?.label ?? capitalized(name)}: ${shownAs(name, before)} → ${shownAs(name, after)}`,
+          html`<br>${labelOf(resource, name)}: ${shownAs(name, before)} → ${shownAs(name, after)}`,
       );
     return html`<li id="version-${version}">${actorHtml(names, actor)} ${verb} ${timeHtml(time)} <span class="dim">version ${version}</span>${list}</li>\n`;
   });

@@ -1,6 +1,6 @@
-import { type Html, html, type Part } from '../../../formats/html.js';
+import { type Html, hidden, html, type Part } from '../../../formats/html.js';
 import type { Ways } from '../sign-in-ways.js';
-import { errorText, hidden, layout, type PasskeyForm, passkeyForm, timeText } from './page-frame.js';
+import { errorText, layout, type PasskeyForm, passkeyForm, timeText } from './page-frame.js';
 
 /** A row of a section: a session, an application, or a way to sign in. */
 export interface Entry {

@@ -1,4 +1,11 @@
-import { Html, pageHeaders as headersOfPages, html, htmlDocument, type Part } from '../../../formats/html.js';
+import {
+  Html,
+  pageHeaders as headersOfPages,
+  hidden,
+  html,
+  htmlDocument,
+  type Part,
+} from '../../../formats/html.js';
 import type { Reply } from '../../../http/reply.js';
 
 /** Shows the buttons for passkeys where the browser has the API, and submits what it returns. All else works without. */
@@ -51,10 +58,6 @@ ${hidden('response', '')}
 </form>
 <script>${new Html(SCRIPT)}</script>`;
 }
-
-/** A hidden field of a form. */
-export const hidden = (name: string, value: string): Html =>
-  html`<input type="hidden" name="${name}" value="${value}">`;
 
 /** A time for people, in UTC: of a text by RFC 3339, or of seconds since 1970. */
 export const timeText = (time: string | number): string =>

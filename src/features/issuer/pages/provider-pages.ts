@@ -1,7 +1,7 @@
 import type { Client, ErrorOut, KoaContextWithOIDC } from 'oidc-provider';
-import { Html, html } from '../../../formats/html.js';
+import { Html, hidden, html } from '../../../formats/html.js';
 import { PATHS } from '../paths.js';
-import { errorText, hidden, layout, pageHeaders } from './page-frame.js';
+import { errorText, layout, pageHeaders } from './page-frame.js';
 
 const ACTION = PATHS.code_verification;
 

@@ -1,5 +1,5 @@
-import { Html, html } from '../../../formats/html.js';
-import { errorText, hidden, layout, type PasskeyForm, passkeyForm, type SignInForm } from './page-frame.js';
+import { Html, hidden, html } from '../../../formats/html.js';
+import { errorText, layout, type PasskeyForm, passkeyForm, type SignInForm } from './page-frame.js';
 
 /** The page on which a user who has signed in by password proves the second factor. */
 export function secondStepPage(

@@ -1,7 +1,7 @@
-import { html } from '../../../formats/html.js';
+import { hidden, html } from '../../../formats/html.js';
 import type { AccountLinks } from '../../accounts/settings.js';
 import { withImplied } from '../client-scopes.js';
-import { errorText, hidden, layout, type PasskeyForm, passkeyForm, type SignInForm } from './page-frame.js';
+import { errorText, layout, type PasskeyForm, passkeyForm, type SignInForm } from './page-frame.js';
 
 /** Other issuers at which a person can sign in. */
 export interface UpstreamLinks {
