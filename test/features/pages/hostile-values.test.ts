@@ -84,7 +84,7 @@ t.test('a name that looks like an id does not stand for another record', async (
   const missing = '00000000-0000-7000-8000-000000000000';
   const again = await visitor.get(`/plans/${plan.id}?_edit`);
   const refused = await visitor.submit(t, again, 'Save', { '/teamIds': [missing] });
-  t.match(refused, { status: 422, text: 'id="edit-teamIds-error"' });
+  t.match(refused, { status: 400, text: 'id="edit-teamIds-error"' });
 });
 
 t.test('an export has the records of each alternative of a filter, and all of them', async (t) => {
