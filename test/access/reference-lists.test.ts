@@ -1,5 +1,7 @@
 import type { JsonObject } from '../../src/json.js';
+import { PageVisitor } from '../features/pages/visitor.js';
 import { openForCallers } from '../support/callers.js';
+import { makeKey } from '../support/credentials.js';
 import { ADMIN, text, withAccess } from '../support/declared.js';
 import t, { type Test } from '../support/test.js';
 
@@ -32,14 +34,14 @@ const DECLARATIONS = {
 };
 
 async function papers(t: Test) {
-  const { as, admin: asRoot, made: make } = await openForCallers(t, DECLARATIONS);
+  const { service, as, admin: asRoot, made: make } = await openForCallers(t, DECLARATIONS);
   const ann = await make('/people', { account: 'ann', name: 'Ann', isPublic: true });
   const bob = await make('/people', { account: 'bob', name: 'Bob', isPublic: false });
   const source = await make('/papers', { title: 'source', reviewers: [bob, ann] });
   const paper = await make('/papers', { title: 'paper', watchers: [bob, ann], sources: [source] });
   const other = await make('/papers', { title: 'other', watchers: [bob], reviewers: [ann] });
   const callers = { asRoot, asAnn: await as('ann', 'self'), asBob: await as('bob', 'self') };
-  return { ann, bob, source, paper, other, make, ...callers };
+  return { service, ann, bob, source, paper, other, make, ...callers };
 }
 
 const titlesIn = ({ json }: { json: JsonObject }) =>
@@ -97,7 +99,7 @@ t.test('includes show the related records that the caller may read', async (t) =
 });
 
 t.test('a write names records that the caller may read', async (t) => {
-  const { asAnn, asBob, asRoot, ann, bob, paper, make } = await papers(t);
+  const { service, asAnn, asBob, asRoot, ann, bob, source, paper, make } = await papers(t);
   const missing = '00000000-0000-7000-8000-000000000000';
   const carl = await make('/people', { account: 'carl', name: 'Carl', isPublic: true });
   for (const id of [bob, missing]) {
@@ -110,9 +112,15 @@ t.test('a write names records that the caller may read', async (t) => {
   t.equal((await asAnn('POST', '/papers', { title: 'of others', watchers: [carl] })).status, 403);
   // An id that the record has already may stay.
   t.equal((await asAnn('PATCH', `/papers/${paper}`, { watchers: [bob, ann, carl] })).status, 200);
+  const { key } = await makeKey(service.db, { subject: 'ann', scopes: ['self'] });
+  const visitor = new PageVisitor(service, { 'x-api-key': key });
+  const edit = (...watchers: string[]) => visitor.save(t, `/papers/${paper}`, { '/watchers': watchers });
+  t.equal((await edit(bob, 'Carl', 'Ann')).status, 303);
+  for (const id of [source, missing])
+    t.match(await edit(bob, id), { status: 400, text: /Watchers<\/a>: No such people exists\./ });
   const hidden = await asAnn('PATCH', `/papers/${paper}`, { reviewers: [carl, bob] });
   t.match([hidden.status, hidden.json.error.details], [422, { path: '/reviewers/1' }]);
   t.equal((await asBob('PATCH', `/papers/${paper}`, { reviewers: [carl, bob] })).status, 200);
   t.equal((await asRoot('DELETE', `/people/${bob}`)).status, 204);
-  t.same((await asAnn('GET', `/papers/${paper}`)).json.watchers, [ann, carl]);
+  t.same((await asAnn('GET', `/papers/${paper}`)).json.watchers, [carl, ann]);
 });

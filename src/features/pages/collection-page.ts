@@ -14,11 +14,10 @@ import { capitalized, collectionLabel, wordsOf } from './labels.js';
 import type { Crumb, PageContent } from './layout.js';
 import { ListView, listQueryOf } from './list-query.js';
 import { recordsTable } from './list-table.js';
-import { isOpen } from './navigation.js';
 import type { Page, PageOptions } from './pages.js';
 import { recordForm } from './record-form-actions.js';
 import { fillOf, newRecordPage } from './record-forms.js';
-import { mayWrite } from './site.js';
+import { mayUse, mayWrite } from './site.js';
 
 /** The page of a list: to search, filter, sort, choose and turn pages. `isNested`: below a record. */
 export function listPage(resource: Resource, isNested = false): Page {
@@ -117,7 +116,7 @@ export const invitationLink = (
 ): Part =>
   invited !== undefined &&
   canCreate &&
-  isOpen(site, '/invitations', request) &&
+  mayUse(site, request, '/invitations') &&
   html`<a class="button" href="${site.prefix}/invitations?${String(new URLSearchParams({ _new: '', ...(parent && above !== undefined && { [fillOf('create', name, parent.field)]: above }) }))}">Invite</a>`;
 
 /** Links to files with all records that the list selects. */

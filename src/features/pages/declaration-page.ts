@@ -14,9 +14,9 @@ import { openForm } from './form-html.js';
 import { readAs } from './inner-read.js';
 import { collectionLabel } from './labels.js';
 import type { PageContent, PageContext } from './layout.js';
-import { isOpen } from './navigation.js';
 import type { Page, PageOptions } from './pages.js';
 import { failuresIn } from './record-form-actions.js';
+import { mayUse } from './site.js';
 import { bodyOf, objectIn, type Submitted } from './submitted-form.js';
 
 /** The address of the page with the declaration of a collection; without a name, of the page for a new one. */
@@ -25,7 +25,7 @@ const declarationHref = (prefix: string, name?: string): string =>
 
 /** A link to the page with a declaration, if the caller may use it. */
 export const declarationLink = ({ site, request }: PageOptions, label: string, name?: string): Part =>
-  isOpen(site, DECLARATIONS_PATH, request) &&
+  mayUse(site, request, DECLARATIONS_PATH) &&
   html`<a class="button" href="${declarationHref(site.prefix, name)}">${label}</a>`;
 
 /** The page on which an administrator changes a declaration: its form leads to the plan, and that to the change. */

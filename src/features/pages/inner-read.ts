@@ -9,15 +9,12 @@ import { ofDocument } from '../../limits/turn.js';
 import { summaryOf } from './labels.js';
 import type { Site } from './site.js';
 
-/** The parts of the request for a page that its inner requests repeat. */
-export type Caller = Pick<Request, 'id' | 'version' | 'prefix' | 'headers' | 'principal'>;
+/** The parts of the request for a page that the page shows, or that its inner requests repeat. */
+export type Caller = Pick<Request, 'id' | 'version' | 'prefix' | 'path' | 'query' | 'headers' | 'principal'>;
 
 /** The fields of a request that inner requests repeat. Conditions and preferences are those of the page. */
 export const hostOf = ({ host }: Request['headers']): Request['headers'] =>
   host === undefined ? {} : { host };
-
-/** The parts of the request for a page that its layout shows. */
-export type ShownRequest = Pick<Request, 'path' | 'query' | 'principal'>;
 
 /**
  * The JSON of another GET, as the caller of a page gets it. `template`: its path, such as `/issues/:id`, in which `id` stands.

@@ -3,7 +3,7 @@ import { canSearch } from '../../collection/resource.js';
 import { type Html, html, htmlDocument, type Part } from '../../formats/html.js';
 import type { Request } from '../../http/request.js';
 import type { FormTokens } from './form-token.js';
-import { type Caller, readAs, type ShownRequest } from './inner-read.js';
+import { type Caller, readAs } from './inner-read.js';
 import { cellOf, MAX_NAME_CHARACTERS } from './labels.js';
 import { Names } from './names.js';
 import { navigation } from './navigation.js';
@@ -43,7 +43,7 @@ export interface PageContext {
  */
 export async function pageFor(
   site: Site,
-  request: Caller & ShownRequest,
+  request: Caller,
   { title, crumbs = [], tools, body }: PageContent,
   foot?: Html,
   reads = true,
@@ -73,7 +73,7 @@ ${foot && html`<footer class="foot">${foot}</footer>`}</div>`,
 }
 
 /** The form that searches all collections; undefined: none has fields in which the caller may search. */
-function searchForm(site: Site, { principal, query }: ShownRequest): Part {
+function searchForm(site: Site, { principal, query }: Caller): Part {
   if (!collectionsFor(site, principal).some(({ resource }) => canSearch(resource))) return undefined;
   const text = query.parameters.get(SEARCH_EVERYTHING) ?? '';
   return html`<form role="search" aria-label="All collections" action="${site.prefix + site.home}"><input type="search" name="${SEARCH_EVERYTHING}" aria-label="Search all collections" placeholder="Search everything" value="${text}"></form>
@@ -81,11 +81,11 @@ function searchForm(site: Site, { principal, query }: ShownRequest): Part {
 }
 
 /** Where a sign-in leads back to. */
-export const returnPathOf = ({ path, query }: ShownRequest): string =>
+export const returnPathOf = ({ path, query }: Caller): string =>
   query.text === '' ? path : `${path}?${query.text}`;
 
 /** The caller, as a link to its record if it is a user, or the way to sign in. */
-function whoIs(site: Site, request: ShownRequest, name = 'You'): Part {
+function whoIs(site: Site, request: Caller, name = 'You'): Part {
   const { subject } = request.principal;
   const owner = ownersOf(site);
   if (site.auth.length === 0) return undefined;
@@ -115,7 +115,7 @@ const DONE: Readonly<Record<string, string>> = {
 /** The parameter with the number of records that a form has changed. */
 export const RECORDS_DONE = '_records';
 
-function statusOf({ query }: ShownRequest): Part {
+function statusOf({ query }: Caller): Part {
   const done = query.parameters.get('_done') ?? '';
   const records = query.parameters.get(RECORDS_DONE) ?? '';
   const number = /^\d{1,5}$/.test(records) && ` ${records} ${records === '1' ? 'record' : 'records'}.`;

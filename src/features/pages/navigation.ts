@@ -3,7 +3,7 @@ import type { Resource } from '../../collection/resource.js';
 import type { ScopedCollection } from '../../feature.js';
 import { type Html, html } from '../../formats/html.js';
 import { mayRead, readsAll } from '../../policy/policy.js';
-import { type Caller, readListAs, type ShownRequest } from './inner-read.js';
+import { type Caller, readListAs } from './inner-read.js';
 import { collectionLabel } from './labels.js';
 import { collectionsFor, mayUse, type Site } from './site.js';
 
@@ -37,7 +37,7 @@ export async function countOf(site: Site, caller: Caller, resource: Resource): P
 }
 
 /** The collections by their groups, and the pages about the service, as far as the caller may use them. `reads`: with numbers. */
-export async function navigation(site: Site, request: Caller & ShownRequest, reads: boolean): Promise<Html> {
+export async function navigation(site: Site, request: Caller, reads: boolean): Promise<Html> {
   const known = listedFor(site, request);
   const totals = await Promise.all(
     known.map(({ resource }) => (reads ? countOf(site, request, resource) : undefined)),
@@ -45,7 +45,7 @@ export async function navigation(site: Site, request: Caller & ShownRequest, rea
   const groups = byGroup(known, ({ resource: { name } }, at) =>
     item(site, request, `/${name}`, collectionLabel(name), totals[at]),
   );
-  const service = SERVICE.filter(([path]) => isOpen(site, path, request)).map(([path, label]) =>
+  const service = SERVICE.filter(([path]) => mayUse(site, request, path)).map(([path, label]) =>
     item(site, request, path, label),
   );
   if (service.length > 0) groups.push(['Service', service]);
@@ -53,9 +53,9 @@ export async function navigation(site: Site, request: Caller & ShownRequest, rea
 }
 
 /** The collections whose lists a caller may open by its scopes. A stranger may sign in. */
-export const listedFor = (site: Site, request: ShownRequest): readonly ScopedCollection[] =>
+export const listedFor = (site: Site, request: Caller): readonly ScopedCollection[] =>
   collectionsFor(site, request.principal).filter(
-    ({ resource }) => request.principal === STRANGER || isOpen(site, `/${resource.name}`, request),
+    ({ resource }) => request.principal === STRANGER || mayUse(site, request, `/${resource.name}`),
   );
 
 /** Collections by their groups. */
@@ -71,11 +71,7 @@ export function byGroup(
   return [...groups];
 }
 
-/** Whether a page exists, and the caller may open it. */
-export const isOpen = (site: Site, path: string, { principal }: ShownRequest): boolean =>
-  mayUse(site, principal, path);
-
-function item(site: Site, { path }: ShownRequest, to: string, label: string, total?: number): Html {
+function item(site: Site, { path }: Caller, to: string, label: string, total?: number): Html {
   const isCurrent = path === to || path.startsWith(`${to}/`);
   return html`<li><a href="${site.prefix}${to}"${isCurrent && html` aria-current="page"`}>${label}${total !== undefined && html` <small>${total.toLocaleString('en')}</small>`}</a></li>`;
 }

@@ -89,7 +89,7 @@ async function show(
   }
   if (reply.status !== 200) return reply;
   const json = (await jsonOf(reply))!;
-  const may = (method: string) => mayUse(site, request.principal, path, method, request.params);
+  const may = (method: string) => mayUse(site, request, path, method, request.params);
   const names = new Names(site, request);
   const content = await page.content!({ ...context, json, forms, may, names });
   const at = { ...request, path: page.source ?? request.path };

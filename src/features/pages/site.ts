@@ -67,7 +67,7 @@ export const ownersOf = ({ collections }: Pick<Site, 'collections'>): Resource |
 /** Whether a caller may use a method of a path by its scopes; without `params`, perhaps on its own record alone. */
 export function mayUse(
   { routes }: Site,
-  principal: Principal,
+  { principal }: Pick<Request, 'principal'>,
   path: string,
   method = 'GET',
   params?: Request['params'],
@@ -84,7 +84,7 @@ const VERBS = { POST: 'create', PATCH: 'update', DELETE: 'delete' } satisfies Re
  */
 export function mayWrite(
   site: Site,
-  { principal }: Pick<Request, 'principal'>,
+  caller: Pick<Request, 'principal'>,
   resource: Resource,
   method: keyof typeof VERBS,
   above?: string,
@@ -92,8 +92,8 @@ export function mayWrite(
   const { name, parent, hasRules } = resource;
   const [path, params] =
     above === undefined ? [`/${name}`, {}] : [`/${parent?.to}/:id/${name}`, { id: above }];
-  const isPermitted = !hasRules || grantsFor(resource, VERBS[method], resource, principal).length > 0;
-  return isPermitted && mayUse(site, principal, path!, method, params);
+  const isPermitted = !hasRules || grantsFor(resource, VERBS[method], resource, caller.principal).length > 0;
+  return isPermitted && mayUse(site, caller, path!, method, params);
 }
 
 /** The collections of relations, for a query that the action has read, and permitted, already. */
