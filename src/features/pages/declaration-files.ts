@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { accessSync, constants, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { secretReply } from '../../actions/secret-reply.js';
 import { at, type Endpoint } from '../../api/endpoint.js';
 import type { Core } from '../../app/open-features.js';
 import { pathIn } from '../../config/parsers.js';
@@ -11,7 +12,6 @@ import { invalid } from '../../errors/input-errors.js';
 import { preconditionFailed } from '../../errors/record-errors.js';
 import { textOf } from '../../formats/text-encoding.js';
 import { JSON_TYPE } from '../../http/media-types.js';
-import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
 import type { JsonObject } from '../../json.js';
 import { type CheckedPlan, isRefused } from '../../schema/checked-plan.js';
@@ -55,26 +55,20 @@ export const DECLARATION_ENDPOINTS: readonly Endpoint<PageServices>[] = [
     ...at('GET', DECLARATIONS_PATH, { scopes: ['admin'] }),
     offers: [JSON_TYPE],
     parameters: ['collection'],
-    run: ({ files }, { query }) => jsonReply(files.read(query.parameters.get('collection') ?? '')),
+    run: ({ files }, { query }) => secretReply(200, files.read(query.parameters.get('collection') ?? '')),
   },
   {
     ...at('POST', DECLARATIONS_PATH, { scopes: ['admin'] }),
     accepts: [JSON_TYPE],
     offers: [JSON_TYPE],
     notInBatch: 'declarations',
-    run: async ({ files }, request) => jsonReply(await files.change(request)),
+    run: async ({ files }, request) => secretReply(200, await files.change(request)),
   },
 ];
 
 /** Empty: there is no file. */
 export const etagOf = (text: string): string =>
   text && `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`;
-
-export const jsonReply = (value: object): Reply => ({
-  status: 200,
-  headers: ['Content-Type', JSON_TYPE, 'Cache-Control', 'no-store'],
-  body: JSON.stringify(value),
-});
 
 /** The files with declarations, of which an administrator plans and applies changes. */
 export class DeclarationFiles {

@@ -1,9 +1,10 @@
+import { secretReply } from '../../actions/secret-reply.js';
 import { at, type Endpoint } from '../../api/endpoint.js';
 import type { Core } from '../../app/open-features.js';
 import { JSON_TYPE } from '../../http/media-types.js';
 import type { JsonObject } from '../../json.js';
 import { mountOf, VERSIONS } from '../../versions/supported.js';
-import { jsonReply, type PageServices } from './declaration-files.js';
+import type { PageServices } from './declaration-files.js';
 
 /** No collection can have this name. */
 export const VERSIONS_PATH = '/api-versions';
@@ -13,7 +14,7 @@ export const VERSIONS_ENDPOINT: Endpoint<PageServices> = {
   ...at('GET', VERSIONS_PATH, { scopes: ['admin'] }),
   offers: [JSON_TYPE],
   parameters: [],
-  run: async ({ versions }) => jsonReply({ data: await versions() }),
+  run: async ({ versions }) => secretReply(200, { data: await versions() }),
 };
 
 /** The versions of the API with the requests to all processes for each, and the dates on which each retires. */
