@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import { type Engine, POSTGRESQL } from '../database-url/engine.js';
 import { trackStatement } from '../telemetry/wait-tracking.js';
 import type { Run } from './db.js';
-import { resumeSocket, sendRows } from './pool/postgres-patches.js';
+import { receiveRows, resumeSocket, sendRows } from './pool/postgres-patches.js';
 import { prepared } from './pool/prepared.js';
 import { noteFeedEpoch, withSession } from './session.js';
 import { bulkSettings, type TriggerTraits } from './session-settings.js';
@@ -41,7 +41,7 @@ export async function withBulkConnection<T>(
       execute: (text) => trackStatement(text, async () => void (await sql.unsafe(text)), undefined),
       copyIn: (text, rows) => trackStatement(text, () => sendRows(sql, text, rows), undefined),
       copyOut: async (text, consume) => {
-        const rows = await sql.unsafe(text).readable();
+        const rows = await receiveRows(sql, text);
         await consume(rows);
         resumeSocket(rows);
       },

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import type { Lease } from './pool-member.js';
-import { resumeSocket } from './postgres-patches.js';
+import { receiveRows, resumeSocket } from './postgres-patches.js';
 import { prepared } from './prepared.js';
 
 export interface CopyRequest {
@@ -55,7 +55,7 @@ async function readable(
   };
   const timer = firstRowMs === undefined ? undefined : setTimeout(stop, firstRowMs);
   try {
-    return await lease.connection.use().unsafe(text).readable();
+    return await receiveRows(lease.connection.use(), text);
   } finally {
     clearTimeout(timer);
     await cancelled;

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { Readable, Writable } from 'node:stream';
+import { Readable, type Writable } from 'node:stream';
 import postgres from 'postgres';
 
 /*
@@ -48,6 +48,21 @@ export function stabilizeClasses(...classes: readonly object[]): void {
  */
 export function resumeSocket(rows: Readable): void {
   rows._read(0);
+}
+
+/**
+ * The rows of a `copy ... to stdout`. An error of the server may come together with the first rows: the driver then emits it
+ * before the caller has the stream, and an error without a listener ends the process. A reader of the stream gets it.
+ */
+export function receiveRows(sql: Pick<postgres.Sql, 'unsafe'>, text: string): Promise<Readable> {
+  const query = sql.unsafe(text) as postgres.PendingQuery<postgres.Row[]> & { resolve(value: unknown): void };
+  const { resolve } = query;
+  // The driver resolves the query with the stream, and again with the result at the end.
+  query.resolve = (value) => {
+    if (value instanceof Readable) value.on('error', () => undefined);
+    resolve(value);
+  };
+  return query.readable();
 }
 
 /**

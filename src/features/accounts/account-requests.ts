@@ -1,11 +1,12 @@
-import { parseJson } from '../../config/parsers.js';
 import type { Db } from '../../db/db.js';
 import { rateLimited } from '../../errors/caller-errors.js';
-import { invalidBody, payloadTooLarge } from '../../errors/input-errors.js';
+import { invalidBody, payloadTooLarge, unsupportedMediaType } from '../../errors/input-errors.js';
 import { originNotAllowed } from '../../errors/request-errors.js';
 import type { Auth, ScopedCollection } from '../../feature.js';
+import { FORM_TYPE, JSON_TYPE } from '../../http/media-types.js';
 import type { HandledRequest } from '../../http/request.js';
-import type { JsonObject } from '../../json.js';
+import { readJson } from '../../http/strict-json.js';
+import { isObject, type JsonObject } from '../../json.js';
 import { compileOnFirstUse } from '../../validation/validation.js';
 import { ACCOUNTS_SQL } from './accounts-statements.js';
 import type { Inviting } from './invitation-records.js';
@@ -32,17 +33,20 @@ export interface AccountServices {
 
 const MAX_BYTES = 8192;
 
-/** Reads the fields of a form, or a JSON object, within the limit of its network, of a form on a page of this service. Throws 403, 413 and 429. */
+/** Reads the fields of a form on a page of this service, or a JSON object, within the limit of its network. Throws 400, 403, 413, 415 and 429. */
 export async function admittedInput(services: AccountServices, { req, body, address }: HandledRequest) {
   if (body.length > MAX_BYTES) throw payloadTooLarge(MAX_BYTES);
   const seconds = await services.limit(address);
   if (seconds !== undefined) throw rateLimited(seconds);
-  const isForm = /^application\/x-www-form-urlencoded\b/i.test(req.headers['content-type'] ?? '');
+  const [type = ''] = (req.headers['content-type'] ?? '').split(';');
+  const accepted = [JSON_TYPE, FORM_TYPE].find((each) => each === type.trim().toLowerCase());
+  if (accepted === undefined) throw unsupportedMediaType('Accept-Post', [JSON_TYPE, FORM_TYPE]);
+  const isForm = accepted === FORM_TYPE;
   const site = req.headers['sec-fetch-site'];
   if (isForm && site !== undefined && site !== 'same-origin' && site !== 'none') throw originNotAllowed();
-  const text = body.toString();
-  const values = isForm ? Object.fromEntries(new URLSearchParams(text)) : Object(parseJson(text));
-  return { isForm, values: values as JsonObject };
+  const fields = isForm && JSON.stringify(Object.fromEntries(new URLSearchParams(body.toString())));
+  const values = await readJson(fields ? Buffer.from(fields) : body);
+  return { isForm, values: isObject(values) ? values : {} };
 }
 
 /** The rules of an address to which a message is sent, and the form in which users have it. */
@@ -50,15 +54,20 @@ export const EMAIL = { type: 'string', format: 'email', maxLength: 254 };
 export const NORMALIZED_EMAIL = { email: ['trim', 'nfc', 'lower'] } as const;
 
 /** Reads an address in the form in which users have it. Throws 400, also for members with which a request does nothing. */
-export const checkAddress = compileOnFirstUse({
-  schema: {
-    type: 'object',
-    required: ['email'],
-    additionalProperties: false,
-    properties: { email: EMAIL, return: { type: 'string' } },
-  },
-  normalize: NORMALIZED_EMAIL,
-}) as unknown as (body: JsonObject) => { readonly fields: { readonly email: string } };
+const addressCheck = (email: object) =>
+  compileOnFirstUse({
+    schema: {
+      type: 'object',
+      required: ['email'],
+      additionalProperties: false,
+      properties: { email, return: { type: 'string' } },
+    },
+    normalize: NORMALIZED_EMAIL,
+  }) as unknown as (body: JsonObject) => { readonly fields: { readonly email: string } };
+
+export const checkAddress = addressCheck(EMAIL);
+/** The declaration of users decides what is an address: it may demand no format. PostgreSQL stores no U+0000. */
+export const checkKnownAddress = addressCheck({ type: 'string', maxLength: 254, pattern: '^[^\\u0000]+$' });
 
 const MAX_RETURN = 2000;
 

@@ -9,6 +9,7 @@ import {
   type AccountServices,
   admittedInput,
   checkAddress,
+  checkKnownAddress,
   invalidReturn,
   returnAddress,
 } from './account-requests.js';
@@ -95,7 +96,8 @@ async function requestMessage(
   language: Language,
   returnTo: string | undefined,
 ): Promise<Outcome> {
-  const { email: recipient } = checkAddress(values).fields;
+  // A flow that permits addresses is for new ones.
+  const { email: recipient } = (flow.permit ? checkAddress : checkKnownAddress)(values).fields;
   if (values.return !== undefined && returnTo === undefined) throw invalidReturn();
   flow.permit?.(services, recipient);
   await services.db.transaction((run) =>

@@ -156,9 +156,10 @@ export class IssuerUsers {
         .map(([field, at]) => [field, claimAt(claims, at)]),
     ];
     const { properties } = this.users().resource.schema;
-    const fields = Object.fromEntries(
+    const declared = Object.fromEntries(
       given.filter(([field, value]) => value !== undefined && Object.hasOwn(properties, String(field))),
-    ) as JsonObject;
+    );
+    const fields = JSON.parse(JSON.stringify(declared, storable)) as JsonObject;
     const verifiedEmail = address?.trim().toLowerCase();
     return { fields, hash: hash('sha256', JSON.stringify(fields), 'base64'), verifiedEmail };
   }
@@ -170,3 +171,7 @@ export class IssuerUsers {
     );
   }
 }
+
+/** A text without the characters that PostgreSQL does not store: U+0000 and lone surrogates. */
+const storable = (_name: string, value: unknown): unknown =>
+  typeof value === 'string' ? value.toWellFormed().replaceAll('\0', '\u{fffd}') : value;

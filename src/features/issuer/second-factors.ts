@@ -68,9 +68,12 @@ export class SecondFactors {
 
   /** The time step of a code; undefined: it belongs to none of the present ones. */
   async #stepOf(secret: string, code: string): Promise<number | undefined> {
+    const token = code.replaceAll(/\s/g, '');
+    // The library compares bytes of one length.
+    if (!/^\d+$/.test(token)) return undefined;
     const timestamp = Date.now();
     const totp = await this.#totpOf(secret, '');
-    const delta = totp.validate({ token: code.replaceAll(/\s/g, ''), timestamp, window: WINDOW });
+    const delta = totp.validate({ token, timestamp, window: WINDOW });
     return delta === null ? undefined : totp.counter({ timestamp }) + delta;
   }
 

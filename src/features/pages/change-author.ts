@@ -37,11 +37,14 @@ export function actorHtml(names: Names, actor: string | null): Part {
 /** Some events: who did what, by the titles of their records. */
 export async function eventsList(names: Names, events: readonly JsonObject[]): Promise<Html> {
   const actorOf = ({ actor }: JsonObject) => (typeof actor === 'string' ? actor : null);
-  const readTitle = async (event: JsonObject) => {
+  const records = new Map<Resource, JsonObject[]>();
+  for (const event of events) {
     const resource = resourceOf(names, event);
-    if (resource && isObject(event.data)) await names.readTitles(resource, [event.data]);
-  };
-  await Promise.all([readActors(names, events.map(actorOf)), ...events.map(readTitle)]);
+    if (resource && isObject(event.data))
+      records.set(resource, [...(records.get(resource) ?? []), event.data]);
+  }
+  const readTitles = [...records].map(([resource, each]) => names.readTitles(resource, each));
+  await Promise.all([readActors(names, events.map(actorOf)), ...readTitles]);
   const items = events.map((event) => {
     const { type, subject, time, data, previous } = event;
     const [collection = '', verb = ''] = String(type).split('.');

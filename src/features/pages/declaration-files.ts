@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { accessSync, constants, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { secretReply } from '../../actions/secret-reply.js';
 import { at, type Endpoint } from '../../api/endpoint.js';
@@ -150,8 +150,16 @@ export class DeclarationFiles {
     if (this.read(collection).etag !== etag) throw changedMeanwhile();
     if (text === '') return rmSync(path);
     const draft = this.#pathOf(`.${collection}.${randomUUID()}`);
-    writeFileSync(draft, text);
-    renameSync(draft, path);
+    try {
+      writeFileSync(draft, text);
+      // Another process may have created the file meanwhile: a link replaces none.
+      if (etag === '') linkSync(draft, path);
+      else renameSync(draft, path);
+    } catch (error) {
+      throw (error as { code?: string }).code === 'EEXIST' ? changedMeanwhile() : error;
+    } finally {
+      rmSync(draft, { force: true });
+    }
   }
 
   #pathOf(name: string): string {

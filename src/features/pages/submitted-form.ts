@@ -24,7 +24,8 @@ export interface Submitted extends PageContext {
 
 /** The values that a form submitted, by name. Names with an underscore are the form's own. */
 export class SubmittedForm {
-  readonly texts = new Map<string, readonly string[]>();
+  readonly #texts = new Map<string, string[]>();
+  readonly texts: ReadonlyMap<string, readonly string[]> = this.#texts;
   /** The meaning of each name that was looked up, by `meaningKey`. */
   readonly named = new Map<string, Named>();
 
@@ -35,7 +36,9 @@ export class SubmittedForm {
     for (const [given, text] of pairs) {
       // As in texts, browsers submit line ends of names as CR LF.
       const name = given.replaceAll('\r\n', '\n');
-      this.texts.set(name, [...(this.texts.get(name) ?? []), text]);
+      const known = this.#texts.get(name);
+      if (known) known.push(text);
+      else this.#texts.set(name, [text]);
     }
   }
 
@@ -118,7 +121,10 @@ export async function valuesIn(
   try {
     check?.(recordOf(values), submitted);
   } catch (error) {
-    failures.push(...faultsIn(error).filter(({ path }) => values.some(([field]) => isAt(field, path))));
+    const isProblem = error instanceof Problem && error.code !== 'VALIDATION_ERROR';
+    // A problem of another kind is reported when these faults are corrected.
+    const more = isProblem ? [] : faultsIn(error);
+    failures.push(...more.filter(({ path }) => values.some(([field]) => isAt(field, path))));
   }
   throw invalid(failures);
 }

@@ -118,7 +118,7 @@ t.test('nothing tells whether an address is known', async (t) => {
       shown.add(JSON.stringify([status, text, Object.keys(headers).sort()]));
   }
   t.equal(shown.size, 2, 'one response to programs, one page');
-  for (const email of ['no address', '', `${'x'.repeat(5000)}@example.org`, 'a\0b@example.org'])
+  for (const email of ['', `${'x'.repeat(5000)}@example.org`, 'a\0b@example.org'])
     t.match(await ask(email), { status: 400, json: { error: { details: [{ path: '/email' }] } } }, email);
   await message(1);
   t.same([...new Set(mail.received.map(({ to }) => to))], [ANN]);

@@ -96,6 +96,10 @@ t.test('other claims are the values of declared fields', async (t) => {
   const { tokenOf, send, userOf } = await start(t, { USER_CLAIMS });
   const token = await tokenOf('ann', { ...ann, profile: { age: 36 }, 'https://example.org/name': 'Ann B.' });
   t.match((await send('GET', `/users/${await userOf(token)}`, token)).json, { age: 36, name: 'Ann B.' });
+  const eve = { email: 'eve@example.org', email_verified: true, 'https://example.org/name': 'E\ud800\0' };
+  const other = await tokenOf('eve', { ...eve, profile: { age: 36 } });
+  const stored = await send('GET', `/users/${await userOf(other)}`, other);
+  t.equal(stored.json.name, 'E\u{fffd}\u{fffd}', 'characters that PostgreSQL cannot store are replaced');
 });
 
 t.test('an operator who names the claim of addresses vouches for it', async (t) => {

@@ -84,6 +84,8 @@ t.test('requests that are refused', async (t) => {
     const response = await post(body);
     t.equal(`${response.status} ${codeOf(response)}`, refusal, says);
   }
+  const body = JSON.stringify({ email: ADA });
+  t.equal((await service.send('POST', '/sign-up', { body, type: 'text/plain' })).status, 415);
   t.equal((await post({ email: ADA })).status, 202);
   t.equal(await rowsOf(service, 'plinth_users'), 0);
 });
@@ -149,6 +151,10 @@ t.test('entries that the declaration refuses do not use the code', async (t) => 
     [{ ...whole, age: -1 }, 400, /age/],
     [{ ...whole, password_hash: 'x' }, 400, /password_hash/],
     [{ ...whole, isAdmin: true }, 403, /FIELDS_DENIED.*isAdmin/],
+    // PostgreSQL could not read a stored record with these.
+    [{ ...whole, name: '\ud800' }, 400, /lone surrogate/],
+    [{ ...whole, name: 'A\0' }, 400, /U\+0000/],
+    [{ ...whole, password: `${PASSWORD}\ud800` }, 400, /lone surrogate/],
   ];
   for (const [body, status, text] of rows) t.match(await post(body), { status, text }, JSON.stringify(body));
   t.equal((await post({ ...whole, age: 36 })).status, 201);

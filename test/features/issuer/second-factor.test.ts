@@ -72,6 +72,8 @@ t.test('a user sets up an authenticator app: the secret and recovery codes are s
   t.match(wrong, { status: 422, text: /The code is not valid/ });
   t.equal(secretIn(wrong), secret, 'the secret that the app has already');
   const wrongCode = { action: 'confirm-totp', code: '000000' };
+  for (const code of ['１２３４５６', 'éééééé', '12345', ''])
+    t.match(await visitor.submit(wrong, { action: 'confirm-totp', code }), { status: 422 }, code);
   for (const other of ['', 'A', `${secret.slice(1)}1`, secret.toLowerCase()])
     t.match(await visitor.submit(offer, { ...wrongCode, secret: other }), { status: 422 });
   const done = await visitor.submit(wrong, { action: 'confirm-totp', code: totpOf(secret) });
