@@ -114,6 +114,7 @@ t.test('errors with TOMBSTONES and REQUIRE_IF_MATCH', async (t) => {
     ['PUT', path, given({ 'if-match': '"1"' }, { title: 'x', shelfId: ABSENT }), 422, 'SHELF_NOT_FOUND'],
     ['DELETE', path, given({ 'if-match': '"1"' }), 204],
     ['PUT', path, given({ 'if-match': '"1"' }, { title: 'x' }), 410, 'GONE'],
+    ['PATCH', path, { ...merge({ title: 'x' }), headers: { 'if-match': '"1"' } }, 410, 'GONE'],
     ['POST', '/batch', { body: { operations: [{ ...patch, headers: { 'If-Match': '"1"' } }] } }, 410, 'GONE'],
   ]);
   t.equal((await service.send('GET', `/shelves/${shelf.id}`)).status, 200);

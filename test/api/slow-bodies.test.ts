@@ -5,6 +5,7 @@ import { BODIES } from '../../src/limits/byte-budget.js';
 import { awaitedBodies } from '../../src/transport/request-body.js';
 import { connected } from '../support/connected.js';
 import { mockLimits, pause } from '../support/pause.js';
+import { noteError } from '../support/provoked-errors.js';
 import { testService } from '../support/service.js';
 import { sign } from '../support/signed.js';
 import t from '../support/test.js';
@@ -170,6 +171,7 @@ t.test('bodies that trickle are cut with 408: BODY_MIN_RATE', async (t) => {
   for (const client of [small, large, chunked]) {
     await until('it is cut', () => client.ended);
     t.match(client.text, /^HTTP\/1\.1 408 [\s\S]*REQUEST_TIMEOUT/);
+    noteError(408, client.text);
     t.match(client.text, /\r\nConnection: close\r\n/);
   }
 });

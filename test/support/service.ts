@@ -22,7 +22,7 @@ export * from './send.js';
 
 /** Whether each response must be one that the OpenAPI document has: in the tests of the API. */
 const isChecked = () =>
-  /[\\/]test(-renamed)?[\\/](access|api|auth|collection|events|features[\\/](api-docs|issuer|jobs|json-server|webhooks))[\\/]/.test(
+  /[\\/]test(-renamed)?[\\/](access|api|auth|collection|events|features[\\/](access|api-docs|issuer|jobs|json-server|keys|user-accounts|webhooks))[\\/]/.test(
     currentFile(),
   );
 
