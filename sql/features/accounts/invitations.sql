@@ -43,9 +43,9 @@ with withdrawn as (
 )
 delete from plinth_mail using withdrawn where about = withdrawn.id;
 
--- An open invitation, with its address, the user who has it, and as people read them the inviter and the records.
+-- An open invitation, with its address, the user who has it, what it creates, and as people read them the inviter and the records.
 -- name: find_invitation ($1 id)
-select plinth_invitations.email, users.id::text as owner,
+select plinth_invitations.email, users.id::text as owner, inviter_id::text, records, targets::text,
   coalesce(inviters.doc::json ->> 'name' || ' (' || inviters.email || ')', inviters.email) as inviter,
   coalesce(title, array_to_string(collections, ', ')) as title
 from plinth_invitations
@@ -63,7 +63,7 @@ where id = $1::uuid and outcome is null and expires_at > now()
   and ($2::uuid is null or exists (
     select from plinth_users as users where users.id = $2::uuid and users.email = plinth_invitations.email
   ))
-returning inviter_id::text as inviter, records, targets::text;
+returning true;
 
 -- Others to the address that lead to the same place: a person who is removed later cannot return by one of these.
 -- name: end_others ($1 email, $2 targets)

@@ -35,23 +35,24 @@ export const INVITATION: Flow = {
    */
   use: async ({ services, caller, values }, code) => {
     const { db, users, inviting, hasSignIn, signInPage } = services;
-    const { email, owner } = await openInvitation(db.run, code);
+    const { email, owner, inviter_id, records, targets } = await openInvitation(db.run, code);
     if (caller !== undefined && caller !== owner) throw invitationOfAnother();
     if (caller === undefined && (owner !== null || !hasSignIn)) throw signInRequired();
     const create =
       caller === undefined ? await newUser(users.whole, { ...values, email: String(email) }) : undefined;
     return async (run) => {
-      const [row] = await run(INVITATIONS_SQL.accept, [code.about!, caller ?? null]);
-      if (!row) throw codeEnded();
       const id = create ? await create(run) : caller!;
-      const inviter = await inviterOf(run, String(row.inviter));
+      const inviter = await inviterOf(run, String(inviter_id));
       if (!inviter) throw invitationRefused();
       const created: Record<string, string> = {};
-      for (const [name, record] of Object.entries(JSON.parse(String(row.records)) as Creation)) {
+      for (const [name, record] of Object.entries(JSON.parse(String(records)) as Creation)) {
         const { whole, input } = await invitedRecord(inviting, name, record, id, inviter, run).catch(refuse);
         created[name] = (await whole.create(input, run)).id;
       }
-      await run(INVITATIONS_SQL.end_others, [String(email), String(row.targets)]);
+      // In the order of a removal: first the records, then the invitations.
+      const ended = await run(INVITATIONS_SQL.accept, [code.about!, caller ?? null]);
+      if (ended.length === 0) throw codeEnded();
+      await run(INVITATIONS_SQL.end_others, [String(email), String(targets)]);
       const next = caller === undefined && signInPage !== undefined ? `${signInPage}?return=/` : '/';
       return { reply: secretReply(200, { user: id, created }), step: 'done', next };
     };

@@ -41,8 +41,8 @@ export async function account(parts: SignInParts, request: HandledRequest): Prom
   const user = session && (await findUser(parts.db, session.accountId!));
   const form = req.method === 'POST' ? new URLSearchParams(body.toString('utf8')) : undefined;
   const entrance = entranceOf(parts, request, undefined);
-  // A form belongs to the session, and before a sign-in to the browser.
-  const own = session ? entranceOf(parts, request, session) : entrance;
+  // A form belongs to the session of a user, and before a sign-in to the browser.
+  const own = user ? entranceOf(parts, request, session) : entrance;
   const { origin } = new URL(parts.config.issuer!);
   const isForeign = (req.headers.origin ?? origin) !== origin;
   if (form && (isForeign || !isEqual(form.get('csrf') ?? '', own.csrf)))

@@ -7,6 +7,7 @@ import { folderOf } from '../../support/folder.js';
 import { checkPage } from '../../support/page-checks.js';
 import { declarationsUnder } from '../../support/page-commands.js';
 import { UNDECLARED } from '../../support/service.js';
+import { openSql } from '../../support/sql.js';
 import t, { type Test } from '../../support/test.js';
 import { notInDefault } from '../../support/thorough.js';
 import { until } from '../../support/until.js';
@@ -359,6 +360,28 @@ for (const [says, remove] of Object.entries(REMOVALS))
     for (const by of [zoe.call, stranger])
       t.match((await accept(by, first, NEW)).json, { error: { code: /CODE_ENDED|UNAUTHORIZED/ } });
   });
+
+t.test('a removal and an acceptance at one time wait for each other in one order', async (t) => {
+  const { ann, person, join, invite, code, accept, members, service } = await start(t);
+  const zoe = await person('zoe');
+  await invite(ann);
+  const first = await code(0);
+  const { id } = (await join(zoe, 'guest')).json;
+  const sql = openSql(service.databaseUrl, { max: 2 });
+  t.teardown(() => sql.end());
+  const isWaiting = async () =>
+    (await sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`)
+      .length > 0;
+  const accepted = await sql.begin(async (own) => {
+    await own`lock table memberships in share row exclusive mode`;
+    const response = accept(zoe.call, first);
+    await until('the acceptance waits', isWaiting);
+    await own`delete from memberships where id = ${id}`;
+    return { response };
+  });
+  t.match(await accepted.response, ENDED, 'the removal has ended the invitation');
+  t.equal(await members(), 2, 'others alone');
+});
 
 t.test('a removed member cannot return by any link to the same team', async (t) => {
   const { ann, person, team, owned, invite, code, accept } = await start(t);

@@ -197,9 +197,14 @@ function startOwner(t: Test, folder: string, text: string): ServiceProcess {
   return startNode(t, ['--input-type=module', '-e', `${start}\n${text}`], {});
 }
 
-/** A process that owns the cluster of a folder until it is killed. */
+/** A process that owns the cluster of a folder until it is killed. It throws on SIGUSR2. */
 async function owned(t: Test, folder: string): Promise<ServiceProcess> {
-  const owner = startOwner(t, folder, `process.stdout.write('ready'); setInterval(() => {}, 1000);`);
+  const defect = `process.once('SIGUSR2', () => { throw new Error('a defect'); });`;
+  const owner = startOwner(
+    t,
+    folder,
+    `${defect} process.stdout.write('ready'); setInterval(() => {}, 1000);`,
+  );
   await until('the server runs', owner.stdout, 'ready');
   return owner;
 }
@@ -324,11 +329,12 @@ t.test('a stop while it is being started again leaves no server', async (t) => {
   t.notOk(isAlive(next));
 });
 
-t.test('a process that exits in haste takes the server with it', async (t) => {
+t.test('a process that ends by an error takes the server with it', async (t) => {
   const folder = await seededFolder(t);
-  const hasty = startOwner(t, folder, `setTimeout(() => { throw new Error('a defect'); });`);
-  const pid = await until('the server runs', () => serverPid(folder));
-  t.equal(await hasty.ended, 1);
+  const owner = await owned(t, folder);
+  const pid = serverPid(folder)!;
+  owner.child.kill('SIGUSR2');
+  t.equal(await owner.ended, 1);
   await until('the server ends', () => !isAlive(pid));
   t.equal(serverPid(folder), undefined, 'in order');
 });
