@@ -191,20 +191,14 @@ t.test('the owner holds on to the cluster when all sessions are lost', async (t)
   await isIntact(t, url);
 });
 
-/** A process that owns the cluster of a folder, and that then does this. */
-function startOwner(t: Test, folder: string, text: string): ServiceProcess {
-  const start = `import { startEmbedded } from '${MODULE}'; await startEmbedded({ dataDir: '${folder}' });`;
-  return startNode(t, ['--input-type=module', '-e', `${start}\n${text}`], {});
-}
-
 /** A process that owns the cluster of a folder until it is killed. It throws on SIGUSR2. */
 async function owned(t: Test, folder: string): Promise<ServiceProcess> {
-  const defect = `process.once('SIGUSR2', () => { throw new Error('a defect'); });`;
-  const owner = startOwner(
-    t,
-    folder,
-    `${defect} process.stdout.write('ready'); setInterval(() => {}, 1000);`,
-  );
+  const text = `import { startEmbedded } from '${MODULE}';
+    await startEmbedded({ dataDir: '${folder}' });
+    process.once('SIGUSR2', () => { throw new Error('a defect'); });
+    process.stdout.write('ready');
+    setInterval(() => {}, 1000);`;
+  const owner = startNode(t, ['--input-type=module', '-e', text], {});
   await until('the server runs', owner.stdout, 'ready');
   return owner;
 }
