@@ -67,16 +67,16 @@ export function history(scoped: ScopedCollection, getting: Action, feed: Feed): 
   };
 }
 
-/** The newest changes of a record that the caller may read; undefined: it may not read the events. */
+/** The newest changes of a record that the caller may read; none: it may not read the events. */
 export async function newestChanges(
   scoped: ScopedCollection,
   request: Request,
   feed: Feed,
-): Promise<readonly Change[] | undefined> {
+): Promise<readonly Change[]> {
   try {
     filterOf(request.principal, `${scoped.resource.name}.*`, feed.resources);
   } catch (error) {
-    if (error instanceof Problem) return undefined;
+    if (error instanceof Problem) return [];
     throw error;
   }
   return (await readChanges(scoped, request, feed, Number.MAX_SAFE_INTEGER, DEFAULT_CHANGES)).data;

@@ -5,13 +5,12 @@ import { MERGE_PATCH } from '../../http/media-types.js';
 import type { JsonObject } from '../../json.js';
 import { conditionName } from '../../list/query-names.js';
 import type { PageForm } from './form-action.js';
-import type { FormField } from './form-fields.js';
+import { type FormField, failuresIn } from './form-fields.js';
 import { inputOf, openForm, optionsOf } from './form-html.js';
 import { editableOf } from './form-model.js';
 import { readListAs } from './inner-read.js';
 import { collectionLabel, wordsOf } from './labels.js';
 import { type PageContent, type PageContext, RECORDS_DONE, returnPathOf } from './layout.js';
-import { failuresIn } from './record-form-actions.js';
 import { offersFor } from './reference-input.js';
 import { collectionOf, mayWrite } from './site.js';
 import { bodyOf, type Submitted, valuesIn } from './submitted-form.js';
@@ -40,8 +39,8 @@ export function bulkBar(
 /** The fields that can be the same in several records. */
 const fieldsOf = perResource((resource): readonly FormField[] =>
   editableOf(resource).change.filter(
-    ({ kind, name, parents }) =>
-      parents.length === 0 &&
+    ({ kind, name, path }) =>
+      path.length === 1 &&
       kind !== 'others' &&
       kind !== 'secret' &&
       !resource.unique.some(({ fields }) => `/${fields.join()}` === name),
@@ -64,7 +63,7 @@ export function bulkPage(resource: Resource, creation: PageForm): PageForm {
       if (submitted.method !== 'PATCH') return undefined;
       const field = chosenField(resource, submitted);
       const [[, value] = []] = await valuesIn(submitted, [field]);
-      return bodyOf(MERGE_PATCH, { [field.member]: value ?? null });
+      return bodyOf(MERGE_PATCH, { [field.path[0]!]: value ?? null });
     },
     next: (reply, submitted) => {
       if (!isBulk(submitted)) return creation.next(reply, submitted);
@@ -72,10 +71,11 @@ export function bulkPage(resource: Resource, creation: PageForm): PageForm {
       const done = submitted.method === 'DELETE' ? 'deleted' : 'saved';
       return listHref(submitted, { _done: done, [RECORDS_DONE]: String(matched) });
     },
-    failed: (problem, submitted) =>
-      isBulk(submitted)
-        ? confirmation(resource, submitted, failuresIn(problem) ?? [problem])
-        : creation.failed?.(problem, submitted),
+    failed: (problem, submitted) => {
+      if (!isBulk(submitted)) return creation.failed?.(problem, submitted);
+      const faults = failuresIn(problem);
+      return confirmation(resource, submitted, faults.length > 0 ? faults : [problem]);
+    },
   };
 }
 

@@ -1,7 +1,7 @@
 import { type Change, newestChanges } from '../../actions/history.js';
 import type { Resource } from '../../collection/resource.js';
 import { type Html, html, type Part } from '../../formats/html.js';
-import { isObject, type JsonObject } from '../../json.js';
+import { isObject, type Json, type JsonObject } from '../../json.js';
 import { cellOf, wordsOf } from './labels.js';
 import type { PageContext } from './layout.js';
 import { ID, type Names } from './names.js';
@@ -9,7 +9,7 @@ import { collectionOf, ownersOf } from './site.js';
 import { linkTo, timeHtml } from './values.js';
 
 /** Reads the names of those who made some changes, as far as the caller may read these users. */
-export async function readActors(names: Names, actors: readonly (string | null)[]): Promise<void> {
+export async function readActors(names: Names, actors: readonly (Json | undefined)[]): Promise<void> {
   const owners = ownersOf(names.site);
   if (owners) await names.read(owners.name, new Set(actors.map(String)));
 }
@@ -21,13 +21,16 @@ export async function changesOf(
 ): Promise<readonly Change[]> {
   const { feed } = site;
   const changes = feed ? await newestChanges(collectionOf(site, name)!, request, feed) : [];
-  await readActors(names, changes?.map(({ actor }) => actor) ?? []);
-  return changes ?? [];
+  await readActors(
+    names,
+    changes.map(({ actor }) => actor),
+  );
+  return changes;
 }
 
 /** Who made a change: the caller, a user by name, another user, or a program by its own text. */
-export function actorHtml(names: Names, actor: string | null): Part {
-  if (actor === null) return undefined;
+export function actorHtml(names: Names, actor: Json | undefined): Part {
+  if (typeof actor !== 'string') return undefined;
   if (actor === names.caller.principal.subject) return html`<b>You</b>`;
   const name = names.of(actor);
   if (name !== undefined) return linkTo(names, ownersOf(names.site)!.name, actor);
@@ -36,30 +39,23 @@ export function actorHtml(names: Names, actor: string | null): Part {
 
 /** Some events: who did what, by the titles of their records. */
 export async function eventsList(names: Names, events: readonly JsonObject[]): Promise<Html> {
-  const actorOf = ({ actor }: JsonObject) => (typeof actor === 'string' ? actor : null);
-  const records = new Map<Resource, JsonObject[]>();
-  for (const event of events) {
-    const resource = resourceOf(names, event);
-    if (resource && isObject(event.data))
-      records.set(resource, [...(records.get(resource) ?? []), event.data]);
-  }
-  const readTitles = [...records].map(([resource, each]) => names.readTitles(resource, each));
-  await Promise.all([readActors(names, events.map(actorOf)), ...readTitles]);
+  const resourceOf = ({ type }: JsonObject) => collectionOf(names.site, String(type).split('.')[0])?.resource;
+  const readTitles = names.site.collections.map(({ resource }) => {
+    const own = events.filter((event) => resourceOf(event) === resource);
+    return names.readTitles(resource, own.map(({ data }) => data).filter(isObject));
+  });
+  const actors = events.map(({ actor }) => actor);
+  await Promise.all([readActors(names, actors), ...readTitles]);
   const items = events.map((event) => {
-    const { type, subject, time, data, previous } = event;
+    const { type, subject, time, actor, data, previous } = event;
     const [collection = '', verb = ''] = String(type).split('.');
-    const resource = resourceOf(names, event);
+    const resource = resourceOf(event);
     const title =
       resource && isObject(data)
         ? cellOf(names.titleOf(resource, data))
         : `a record of ${wordsOf(collection)}`;
     const version = isObject(data) ? data._version : previous;
-    return html`<li>${actorHtml(names, actorOf(event))} ${verb} <a href="${String(subject)}${version !== undefined && `#version-${String(version)}`}">${title}</a><br>${timeHtml(String(time))}${version !== undefined && html` <span class="dim">version ${String(version)}</span>`}</li>\n`;
+    return html`<li>${actorHtml(names, actor)} ${verb} <a href="${String(subject)}${version !== undefined && `#version-${String(version)}`}">${title}</a><br>${timeHtml(String(time))}${version !== undefined && html` <span class="dim">version ${String(version)}</span>`}</li>\n`;
   });
   return html`<ul class="changes">${items}</ul>`;
 }
-
-const resourceOf = ({ site }: Names, { type }: JsonObject): Resource | undefined => {
-  const [name] = String(type).split('.', 1);
-  return collectionOf(site, name)?.resource;
-};

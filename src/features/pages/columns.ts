@@ -54,7 +54,7 @@ export function fieldColumn(name: string, schema: FieldSchema): Column {
 
 /** Columns of a list besides its first one, and names of undeclared fields that are looked at. */
 const MAX_COLUMNS = 6;
-const MAX_UNDECLARED = 100;
+export const MAX_UNDECLARED = 100;
 /** Characters from which on a text is long. */
 export const LONG = 200;
 
@@ -141,17 +141,13 @@ export function isOverdue(resource: Resource, record: JsonObject, { name, kind, 
 export const titleLabel = (resource: Resource): string =>
   resource.display === undefined ? capitalized(resource.singular) : labelOf(resource, resource.display);
 
-/** The names of the fields of some records that the declaration does not have, up to `max`. */
-export function undeclaredNames(
-  { schema }: Resource,
-  records: readonly JsonObject[],
-  max = MAX_UNDECLARED,
-): string[] {
+/** The names of the fields of some records that the declaration does not have, up to a number. */
+export function undeclaredNames({ schema }: Resource, records: readonly JsonObject[]): string[] {
   const names = new Set<string>();
   for (const name of records.flatMap(Object.keys)) {
     const isOwn = name === 'id' || OWN.includes(name) || name.startsWith('_');
     if (!isOwn && !Object.hasOwn(schema.properties, name)) names.add(name);
-    if (names.size === max) break;
+    if (names.size === MAX_UNDECLARED) break;
   }
   return [...names];
 }

@@ -2,12 +2,12 @@ import { cut, type Html, html } from '../../formats/html.js';
 import type { JsonObject } from '../../json.js';
 import { actorHtml, changesOf } from './change-author.js';
 import { digestOf, type FormField, type Texts, textsOf } from './form-fields.js';
-import { boxOf, inputOf } from './form-html.js';
+import { boxOf, inputOf, inputsOf } from './form-html.js';
 import type { FormModel } from './form-model.js';
 import type { PageContent } from './layout.js';
 import { pairs } from './list-table.js';
 import { deletionPage, formPage, stateOf } from './record-forms.js';
-import { digestsIn, MAX_NAMES, type Submitted } from './submitted-form.js';
+import { MAX_NAMES, type Submitted } from './submitted-form.js';
 import { MAX_LONG, timeHtml } from './values.js';
 
 /**
@@ -27,19 +27,18 @@ export async function conflictPage(
   const when = typeof current.updated_at === 'string' && [', ', timeHtml(current.updated_at)];
   const notice = html`<p class="error" role="alert">${actorHtml(names, author) ?? 'Another request'} changed this ${model.singular}${author === request.principal.subject && ' in another window'} after you opened the form${when}. Nothing was ${method === 'DELETE' ? 'deleted' : 'saved'}.</p>`;
   if (method === 'DELETE') return deletionPage(model, submitted, current, notice);
+  const { texts, was } = entered;
   const all = model.change;
-  const was = digestsIn(entered.own('_was'));
   const stored = textsOf(current, all, names);
   const fields = entered.changed(all);
   const isStored = ({ name }: FormField) => digestOf(stored.get(name)) === (was[name] ?? digestOf());
   const [both, mine] = [fields.filter((field) => !isStored(field)), fields.filter(isStored)];
   const others = all.filter((field) => field.name in was && !isStored(field) && !fields.includes(field));
-  const choices = (some: readonly FormField[]) => some.map((field) => choiceOf(field, stored, entered.texts));
-  const inputs = html`${both.length > 0 && html`<p>Both of you changed these fields. Choose a value for each.</p>`}${choices(both)}
-${mine.length > 0 && html`<details><summary>Only you changed ${mine.map(({ label }) => label).join(', ')}</summary><div>${choices(mine)}</div></details>`}
-${others.length > 0 && html`<h2>Also changed by others</h2>${pairs(others.map((field) => [field.label, shownText(field, stored)]))}`}`;
+  const inputs = html`${both.length > 0 && html`<p>Both changes have these fields. Choose a value for each.</p>`}${both.map((field) => choiceOf(field, stored, texts))}
+${mine.length > 0 && html`<details><summary>Only you changed ${mine.map(({ label }) => label).join(', ')}</summary><div>${inputsOf(mine, { id: 'edit', texts })}</div></details>`}
+${others.length > 0 && html`<h2>Also changed meanwhile</h2>${pairs(others.map((field) => [field.label, shownText(field, stored)]))}`}`;
   const state = stateOf(current, textsOf(current, fields, names));
-  return formPage(model, submitted, { fields, texts: entered.texts, state, record: current, notice, inputs });
+  return formPage(model, submitted, { fields, texts, state, record: current, notice, inputs });
 }
 
 const shownText = ({ name }: FormField, texts: Texts): string =>
@@ -49,6 +48,6 @@ function choiceOf(field: FormField, stored: Texts, entered: Texts): Html {
   const name = `_use ${field.name}`;
   return html`<fieldset><legend>${field.label}</legend><div class="sides">
 <div>${boxOf(name, 'stored', 'Stored now', false, 'radio')}<pre class="stored">${shownText(field, stored)}</pre></div>
-<div>${boxOf(name, 'entered', 'Entered by you', true, 'radio')}${inputOf(field, { id: 'mine', texts: entered })}</div>
+<div>${boxOf(name, 'entered', 'Entered by you', true, 'radio')}${inputOf(field, { id: 'edit', texts: entered })}</div>
 </div></fieldset>\n`;
 }

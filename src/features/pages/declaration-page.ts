@@ -10,12 +10,12 @@ import {
   etagOf,
   formatted,
 } from './declaration-files.js';
+import { failuresIn } from './form-fields.js';
 import { openForm } from './form-html.js';
 import { readAs } from './inner-read.js';
 import { collectionLabel } from './labels.js';
 import type { PageContent, PageContext } from './layout.js';
 import type { Page, PageOptions } from './pages.js';
-import { failuresIn } from './record-form-actions.js';
 import { mayUse } from './site.js';
 import { bodyOf, objectIn, type Submitted } from './submitted-form.js';
 
@@ -112,8 +112,8 @@ const textInput = (text: string): Html =>
 
 /** The faults of a declaration in words. */
 function faultsOf(problem: Problem, { collection, site }: FormOf): Html {
-  const failures = problem.status === 412 ? undefined : failuresIn(problem);
-  if (!failures)
+  const failures = failuresIn(problem);
+  if (failures.length === 0)
     return html`<p class="error" role="alert">${problem.message} <a href="${declarationHref(site.prefix, collection)}" target="_blank" rel="noopener">The file as it is now</a></p>`;
   const nameOf = (path: string) => path.replace(/^\/(properties\/)?/, '').replaceAll('/', ', ');
   return html`<div class="error" role="alert"><p>Nothing is changed yet:</p><ul>${failures.map(({ path, message }) => html`<li><b>${nameOf(path)}</b> ${message}</li>`)}</ul></div>`;

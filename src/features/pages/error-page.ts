@@ -3,11 +3,9 @@ import type { Problem } from '../../errors/problem.js';
 import { html } from '../../formats/html.js';
 import type { ErrorPage } from '../../http/reply.js';
 import type { ErrorPageRequest } from '../../http/request.js';
-import { isObject, type Json } from '../../json.js';
 import { pageFields } from './assets.js';
 import { collectionLabel } from './labels.js';
 import { isKnown, pageFor, returnPathOf } from './layout.js';
-import { facts } from './list-table.js';
 import { collectionOf, hasSignIn, type Site, signInHref } from './site.js';
 
 /**
@@ -23,7 +21,6 @@ export async function errorPage(
   const { shape } = more;
   const isMissing = shape === 'empty' && status === 404 && request.isNavigation;
   if (['empty', 'text', 'envelope'].includes(shape ?? '') && !isMissing) return undefined;
-  const details = more.details as Json | undefined;
   const [, name, id] = request.path.split('/');
   const list = id === undefined ? undefined : collectionOf(site, name)?.resource.name;
   const signsIn = status === 401 && hasSignIn(site) && !isKnown(request.principal);
@@ -32,7 +29,6 @@ export async function errorPage(
   const body = html`<p class="error">${message}</p>
 ${code === 'INSUFFICIENT_SCOPE' && html`<p>Your account lacks this right: ask an administrator for it.</p>`}
 ${label && html`<p><a class="button main" href="${signInHref(site, returnPathOf(request))}">${label}</a></p>`}
-${isObject(details) && facts(details)}
 <p class="dim">${status} <a href="${site.prefix}/errors/${code}">${code}</a>, request ${request.id}</p>
 <p>${list !== undefined && html`<a href="${site.prefix}/${list}">${collectionLabel(list)}</a> · `}<a href="${site.prefix + site.home}">The first page</a></p>`;
   const title = STATUS_CODES[status] ?? 'Error';

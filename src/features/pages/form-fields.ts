@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { isDeepStrictEqual } from 'node:util';
-import { NEVER } from '../../declarations/schema-files.js';
+import { type Failure, Problem } from '../../errors/problem.js';
 import { escapeToken, isObject, type Json, type JsonObject, member } from '../../json.js';
 import { OWNED } from '../../validation/validation.js';
 import { type Column, type ColumnKind, type FieldSchema, fieldColumn, undeclared } from './columns.js';
@@ -15,10 +14,9 @@ type FieldsSchema = Pick<FieldSchema, 'properties' | 'required' | 'additionalPro
 
 /** One field of a form, from which its input, its texts and its values derive. */
 export interface FormField extends Omit<Column, 'kind'> {
-  /** The member of the record, or of the object in it to which `parents` lead. */
-  readonly member: string;
-  readonly parents: readonly string[];
-  /** The label of that object; absent: the field is one of the record. */
+  /** The members that lead from the record to the field. */
+  readonly path: readonly string[];
+  /** The label of the object that has the field; absent: the record has it. */
   readonly group?: string | undefined;
   /** The name in the form: a JSON Pointer, which failures of validation name too. `*` for `others`. */
   readonly name: string;
@@ -35,51 +33,52 @@ export function formFields(schema: FieldsSchema, omitted: readonly string[] = []
   if (additionalProperties === false) return fields;
   const rules: FieldSchema = { description: 'Fields without a rule, as a JSON object.', properties };
   const others = { ...undeclared('*'), kind: 'others', label: 'Other fields', isRequired: false } as const;
-  return [...fields, { ...others, member: '*', parents: [], schema: rules }];
+  // An empty group separates the field from the declared ones, as the last one.
+  return [...fields, { ...others, path: ['*'], group: '', schema: rules }];
 }
-
-/** Levels of objects whose members are fields. Objects below are JSON. */
-const MAX_LEVELS = 2;
 
 function membersOf(
   { properties = {}, required = [] }: FieldsSchema,
   parents: readonly string[] = [],
   group?: string,
 ): FormField[] {
-  const declared = Object.entries(properties).filter(([, rules]) => !isForbidden(rules));
-  return declared.flatMap(([member, schema]: [string, FieldSchema]): FormField[] => {
+  return Object.entries(properties).flatMap(([member, schema]: [string, FieldSchema]): FormField[] => {
     const column = fieldColumn(member, schema);
     const isRequired = required.includes(member);
     const path = [...parents, member];
-    if (isGroup(schema) && parents.length < MAX_LEVELS) {
+    if (schema.type === 'object' && Object.keys(schema.properties ?? {}).length > 0) {
       const within = group === undefined ? column.label : `${group}: ${column.label.toLowerCase()}`;
       // A browser would demand the required members of an object that may be absent.
       return membersOf(isRequired ? schema : { ...schema, required: [] }, path, within);
     }
-    const kind = kindOf(column);
+    const isText = column.kind === 'text' || column.kind === 'long';
+    const kind = column.item.writeOnly && isText ? 'secret' : column.kind;
     const isList = column.isList && kind !== 'json';
-    return [{ ...column, member, parents, group, isRequired, kind, isList, name: pointerTo(path), schema }];
+    return [{ ...column, path, group, isRequired, kind, isList, name: pointerTo(path), schema }];
   });
 }
-
-const isGroup = ({ type, properties, enum: values, const: only }: FieldSchema): boolean =>
-  type === 'object' && Object.keys(properties ?? {}).length > 0 && values === undefined && only === undefined;
 
 /** The JSON Pointer of a member. */
 export const pointerTo = (path: readonly string[]): string =>
   path.map((each) => `/${escapeToken(each)}`).join('');
 
-/** Whether no record may have the field. */
-const isForbidden = (rules: object | boolean): boolean => rules === false || isDeepStrictEqual(rules, NEVER);
-
-function kindOf({ kind, choices, item }: Column): FieldKind {
-  if (kind === 'choice' && choices.some((value) => typeof value !== 'string')) return 'json';
-  return item.writeOnly && (kind === 'text' || kind === 'long') ? 'secret' : kind;
-}
-
 /** Whether a failure at a path is one of a field, or of a part of it. */
 export const isAt = ({ name }: FormField, path: string): boolean =>
   path === name || path.startsWith(`${name}/`);
+
+/** The faults of fields that an error names; none: it is not about fields. Throws what is no problem. */
+export function failuresIn(error: unknown): readonly Failure[] {
+  if (!(error instanceof Problem)) throw error;
+  const details = [error.more.details ?? []].flat() as readonly FaultDetails[];
+  return details.flatMap(({ path, field, fields = [field], ...own }) => {
+    const named = fields.flatMap((name) => (name === undefined ? [] : pointerTo([name])));
+    const paths = path === undefined ? named : [path];
+    return paths.map((each) => ({ message: error.message, keyword: error.code, ...own, path: each }));
+  });
+}
+
+/** The details of an error that name fields: a failure, or unique fields. */
+type FaultDetails = Partial<Failure> & { readonly field?: string; readonly fields?: readonly string[] };
 
 /** The value of a field in a record: of `others` an object, if there are any. */
 export function fieldValue(record: JsonObject, field: FormField): Json | undefined {
@@ -88,10 +87,9 @@ export function fieldValue(record: JsonObject, field: FormField): Json | undefin
     const rest = Object.entries(record).filter(([name]) => !isDeclared(name));
     return rest.length === 0 ? undefined : Object.fromEntries(rest);
   }
-  let value: Json | undefined = record;
-  for (const name of [...field.parents, field.member])
-    value = isObject(value) ? member(value, name) : undefined;
-  return value;
+  const within = (value: Json | undefined, name: string) =>
+    isObject(value) ? member(value, name) : undefined;
+  return field.path.reduce<Json | undefined>(within, record);
 }
 
 /** The texts that a form shows for each field of a record, several for one with several values. */

@@ -2,7 +2,7 @@ import type { Failure } from '../../errors/problem.js';
 import { type Html, hidden, html, type Part } from '../../formats/html.js';
 import { messageOf } from '../../validation/failure-messages.js';
 import { LONG } from './columns.js';
-import { type FormField, isAt, type Texts } from './form-fields.js';
+import { type FieldKind, type FormField, isAt, type Texts } from './form-fields.js';
 import type { FormTokens } from './form-token.js';
 import { capitalized } from './labels.js';
 import { meaningKey, type Named } from './reference-input.js';
@@ -31,10 +31,10 @@ export function openForm(
 
 /** The options of a select. Browsers submit the label of one without a value, with single blanks. */
 export const optionsOf = (
-  options: Iterable<readonly [value: string, label: string]>,
+  options: readonly (readonly [value: string, label: string])[],
   given?: string,
 ): Html[] =>
-  [...options].map(([value, label]) => {
+  options.map(([value, label]) => {
     const isLabel = value === label && value === value.trim().replace(/\s+/g, ' ');
     return html`<option${!isLabel && html` value="${value}"`}${value === given && html` selected`}>${label}</option>`;
   });
@@ -53,25 +53,22 @@ export const boxOf = (
 export const button = (action: string, label: string, forms: FormTokens, own = {}): Html =>
   html`${openForm(action, forms, own)}<button>${label}</button></form>`;
 
-/** All inputs of a form, those of an object together, and that of fields without a rule last. */
-export function inputsOf(fields: readonly FormField[], filled: Filled): Html[] {
-  const groups = new Map<string, Html[]>([['', []]]);
-  for (const field of fields) {
-    const group = field.group ?? (field.kind === 'others' ? field.name : '');
-    groups.set(group, [...(groups.get(group) ?? []), inputOf(field, filled)]);
-  }
-  return [...groups].map(([group, inputs]) =>
-    group === '' || group === '*'
-      ? html`${inputs}`
-      : html`<fieldset><legend>${group}</legend><div class="two">${inputs}</div></fieldset>\n`,
-  );
-}
+/** All inputs of a form, those of an object together. */
+export const inputsOf = (fields: readonly FormField[], filled: Filled): Html[] =>
+  [...new Set(fields.map(({ group }) => group))].map((group) => {
+    const own = fields.filter((field) => field.group === group);
+    const inputs = html`${own.map((field) => inputOf(field, filled))}`;
+    return group
+      ? html`<fieldset><legend>${group}</legend><div class="two">${inputs}</div></fieldset>\n`
+      : inputs;
+  });
 
 /** A labelled input with its hint and what is wrong with it. */
 export function inputOf(field: FormField, filled: Filled): Html {
   const { name, kind, isList, isRequired } = field;
   const id = idOf(field, filled);
-  const faults = failuresOf(field, filled).join('; ');
+  const own = filled.failures?.filter(({ path }) => isAt(field, path)) ?? [];
+  const faults = own.map((each) => faultText(field, each)).join('; ');
   const said = Object.entries({ hint: hintOf(field, filled), error: faults }).filter(
     ([, text]) => text !== '',
   );
@@ -105,65 +102,51 @@ const rowsOf = (field: FormField, texts: readonly string[], filled: Filled): Htm
     return html`${control(field, text, filled, attributes)}\n`;
   });
 
-const namesFor = ({ to = '' }: FormField, { offers }: Filled): readonly string[] => offers?.get(to) ?? [];
-
 /** The names that a reference may have, for the browser to propose. */
 const offerList = (field: FormField, filled: Filled): Part => {
-  const names = namesFor(field, filled).map((each) => html`<option value="${each}">`);
-  return names.length > 0 && html`<datalist id="${idOf(field, filled)}-offers">${names}</datalist>`;
+  const names = filled.offers?.get(field.to ?? '') ?? [];
+  const options = names.map((each) => html`<option value="${each}">`);
+  return names.length > 0 && html`<datalist id="${idOf(field, filled)}-offers">${options}</datalist>`;
 };
 
 export const idOf = ({ name }: FormField, { id }: Filled): string =>
   `${id}-${name === '*' ? 'others' : name.slice(1).replace(/[^\w-]/g, (character) => `.${character.charCodeAt(0)}`)}`;
 
-/** The faults of a field or of a part of it. */
-export const failuresOf = (field: FormField, { failures = [] }: Filled): string[] =>
-  failures
-    .filter(({ path }) => isAt(field, path))
-    .map(({ path, message }) =>
-      path === field.name ? message : `${field.member}${path.slice(field.name.length)} ${message}`,
-    );
+/** A fault of a field or of a part of it, in words. */
+export const faultText = ({ name, path: members }: FormField, { path, message }: Failure): string =>
+  path === name ? message : `${members.at(-1)}${path.slice(name.length)} ${message}`;
 
 /** The input of one value. */
 function control(field: FormField, text: string, filled: Filled, attributes: Html): Html {
-  const { kind, item, choices } = field;
-  switch (kind) {
-    case 'reference':
-      return referenceControl(field, text, filled, attributes);
-    case 'choice':
-      return select(
-        choices.map((each) => [String(each), String(each)]),
-        text,
-        attributes,
-      );
-    case 'flag':
-      return select(Object.entries(YES_OR_NO), text, attributes);
-    case 'number':
-      return html`<input ${decimal(item.minimum)} ${attributes} value="${text}">`;
-    case 'time':
-      return LOCAL_TIME.test(text)
-        ? html`<input type="datetime-local" step="any" ${attributes} value="${text}">`
-        : html`<input type="text" ${attributes} value="${text}">`;
-    case 'secret':
-      return html`<input type="password" autocomplete="new-password" ${attributes}>`;
-    case 'json':
-    case 'others':
-      return html`<textarea rows="4" spellcheck="false" ${attributes}>\n${text}</textarea>`;
-    default:
-      return kind === 'long' || /[\r\n]/.test(text)
-        ? html`<textarea rows="5" ${attributes}>\n${text}</textarea>`
-        : html`<input type="${INPUT_TYPES[item.format ?? ''] ?? 'text'}" ${attributes} value="${text}">`;
-  }
+  const { kind, choices } = field;
+  if (kind === 'reference') return referenceControl(field, text, filled, attributes);
+  if (kind === 'flag') return select(Object.entries(YES_OR_NO), text, attributes);
+  const options = choices.map((each) => [String(each), String(each)] as const);
+  if (kind === 'choice') return select(options, text, attributes);
+  if (LINES.includes(kind) || /[\r\n]/.test(text))
+    return html`<textarea rows="5" ${attributes}>\n${text}</textarea>`;
+  return html`<input ${typeOf(field, text)} ${attributes} value="${kind === 'secret' ? '' : text}">`;
+}
+
+/** The kinds of values with several lines. */
+const LINES: readonly FieldKind[] = ['long', 'json', 'others'];
+
+/** The type of an input, and its attributes. */
+function typeOf({ kind, item }: FormField, text: string): Html {
+  if (kind === 'number') return decimal(item.minimum);
+  if (kind === 'secret') return html`type="password" autocomplete="new-password"`;
+  if (kind === 'time' && LOCAL_TIME.test(text)) return html`type="datetime-local" step="any"`;
+  return html`type="${INPUT_TYPES[item.format ?? ''] ?? 'text'}"`;
 }
 
 /** An input for the name of a record; a choice where several records, or one of nearly this name, may be meant. */
 function referenceControl(field: FormField, text: string, filled: Filled, attributes: Html): Html {
   const meaning = filled.named?.get(meaningKey(field, text));
   const choices = meaning && 'choices' in meaning ? meaning.choices : [];
-  const list = namesFor(field, filled).length > 0 && html` list="${idOf(field, filled)}-offers"`;
-  if (choices.length === 0) return html`<input ${attributes}${list} value="${text}">`;
-  const options = [[text, text], ...choices.map(({ id, name }) => [id, name] as const)] as const;
-  return html`<select ${attributes}>${optionsOf(options, choices.length === 1 ? choices[0]!.id : text)}</select>`;
+  if (choices.length === 0)
+    return html`<input ${attributes} list="${idOf(field, filled)}-offers" value="${text}">`;
+  const options = choices.map(({ id, name }) => [id, name] as const);
+  return select(options, options.length === 1 ? options[0]![0] : text, attributes);
 }
 
 /** The attributes of an input for a number. In type number browsers read "12,50" as 1250; some decimal keyboards have no minus. */

@@ -70,9 +70,7 @@ export async function crumbsTo(
   const list = { text: collectionLabel(name), href: `${site.prefix}/${name}` };
   if (!parent || typeof id !== 'string') return [list];
   await names.read(parent.to, [id]);
-  const text =
-    names.of(id) ?? (record ? undefined : names.titleOf(collectionOf(site, parent.to)!.resource, { id }));
-  if (text === undefined) return [list];
+  const text = names.of(id) ?? names.titleOf(collectionOf(site, parent.to)!.resource, { id });
   const above = { text: collectionLabel(parent.to), href: `${site.prefix}/${parent.to}` };
   const href = `${above.href}/${id}`;
   return [above, { text, href }, { ...list, href: `${href}/${name}` }];

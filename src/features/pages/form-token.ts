@@ -6,7 +6,6 @@ import type { Site } from './site.js';
 
 const FORM_COOKIE = 'plinth_form';
 const SECRET_BYTES = 18;
-const SECRET = /^[\w-]{24}$/;
 
 /**
  * The tokens of the forms of one page. A token is an HMAC of the caller with a random secret, which the browser stores in
@@ -24,8 +23,7 @@ export class FormTokens {
     readonly request: Pick<Request, 'headers' | 'principal'>,
     readonly site: Pick<Site, 'isSecure'>,
   ) {
-    const known = readCookie(request.headers.cookie, FORM_COOKIE, site.isSecure);
-    this.#known = known !== undefined && SECRET.test(known) ? known : undefined;
+    this.#known = readCookie(request.headers.cookie, FORM_COOKIE, site.isSecure);
     this.#secret = this.#known ?? randomBytes(SECRET_BYTES).toString('base64url');
   }
 
@@ -42,16 +40,14 @@ export class FormTokens {
   }
 
   /**
-   * Throws 403 unless a browser says that a page of this service submits the form. `origin` is the public one; behind a proxy
-   * the Host may be another. A page of another origin can set none of these fields. A browser that names the site has
-   * compared the schemes.
+   * Throws 403 unless a browser says that a page of this service submits the form, which no page of another origin can pretend:
+   * in Sec-Fetch-Site, or on an address that is not secure in Origin. `origin` is the public one; behind a proxy the Host may be
+   * another.
    */
   requireOrigin(origin: string): void {
     const { origin: from, host, 'sec-fetch-site': site } = this.request.headers;
-    const schemes = site !== undefined ? ['https', 'http'] : [this.site.isSecure ? 'https' : 'http'];
-    const isOwn = from === origin || schemes.some((scheme) => from === originAt(`${scheme}://${host}`));
-    const isSame = site === 'same-origin' || (site === undefined && from !== undefined);
-    if (!isSame || (from !== undefined && !isOwn)) throw invalidForm();
+    const own = [origin, `${this.site.isSecure ? 'https' : 'http'}://${host}`];
+    if (site === undefined ? !own.includes(from ?? '') : site !== 'same-origin') throw invalidForm();
   }
 
   /** Throws 403 unless the form has the token of this browser and session. */
@@ -65,6 +61,3 @@ export class FormTokens {
       .digest('base64url');
   }
 }
-
-/** The origin of an address, without the default port; undefined: there is none. */
-const originAt = (address: string) => (URL.canParse(address) ? new URL(address).origin : undefined);

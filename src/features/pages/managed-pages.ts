@@ -48,8 +48,7 @@ function onePage(
   const { site, json, forms, may, names } = shown;
   const self = `${site.prefix}${path}/${String(json.id)}`;
   return recordContent(model, shown, {
-    mayEdit: canChange === true && may('PATCH'),
-    mayDelete: may('DELETE'),
+    may: (method) => (method === 'DELETE' || canChange === true) && may(method),
     content: async () => {
       const subject = user === undefined ? null : String(json[user]);
       await readActors(names, [subject]);

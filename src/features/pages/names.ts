@@ -3,7 +3,7 @@ import { type JsonObject, member } from '../../json.js';
 import { ofDocument } from '../../limits/turn.js';
 import { isByRecord, readsAll } from '../../policy/policy.js';
 import type { Caller } from './inner-read.js';
-import { capitalized, cellOf, dayText, MAX_ITEMS, MAX_NAME_CHARACTERS } from './labels.js';
+import { capitalized, cellOf, MAX_ITEMS, MAX_NAME_CHARACTERS } from './labels.js';
 import { collectionOf, type Site } from './site.js';
 import { MAX_STEPS, titleFields } from './title.js';
 
@@ -82,18 +82,15 @@ export class Names {
   #titleOf(resource: Resource, record: JsonObject, max: number): string | undefined {
     const { display, singular, references } = resource;
     const fields = titleFields(resource);
-    const isReference = (name: string) => references.some(({ field }) => field === name);
     const texts = fields.flatMap((field) => {
       const value = member(record, field);
       if (typeof value !== 'string' || value.trim() === '') return [];
-      if (isReference(field)) return this.of(value) ?? [];
-      return field === display ? cellOf(value, max) : dayText(value);
+      return references.some((each) => each.field === field) ? (this.of(value) ?? []) : cellOf(value, max);
     });
     if (texts.length === 0) return undefined;
     // Two references name a record, one says only what the record belongs to.
-    return display !== undefined || (fields.every(isReference) && fields.length > 1)
-      ? texts.join(', ')
-      : `${capitalized(singular)} of ${texts.join(', ')}`;
+    const isWhole = display !== undefined || fields.length > 1;
+    return isWhole ? texts.join(', ') : `${capitalized(singular)} of ${texts[0]}`;
   }
 
   /** The name of a record; undefined: the caller may not read it, or it has none. */

@@ -11,13 +11,12 @@ import {
   type Texts,
   textsOf,
 } from './form-fields.js';
-import { type Filled, failuresOf, idOf, inputsOf, openForm } from './form-html.js';
+import { type Filled, faultText, idOf, inputsOf, openForm } from './form-html.js';
 import type { FormModel } from './form-model.js';
 import { wordsOf } from './labels.js';
 import type { PageContent, PageContext } from './layout.js';
 import type { PageOptions } from './pages.js';
 import { offersFor } from './reference-input.js';
-import { digestsIn } from './submitted-form.js';
 
 /** Characters of all values that a form shows. */
 const MAX_FORM_CHARACTERS = 65_536;
@@ -33,11 +32,10 @@ function fieldsFor(record: JsonObject, { change }: FormModel): FormField[] {
 }
 
 /** A form of a page: for the first time, or again with what was entered. */
-interface ShownForm extends Pick<Filled, 'failures' | 'named'> {
+interface ShownForm extends Pick<Filled, 'texts' | 'failures' | 'named'> {
   readonly fields: readonly FormField[];
-  readonly texts: Texts;
   /** The state of the record that the form changes; absent: it creates one. */
-  readonly state?: FormState;
+  readonly state?: Readonly<ReturnType<typeof stateOf>>;
   /** That record; undefined after the end of a session. */
   readonly record?: JsonObject | undefined;
   readonly notice?: Part;
@@ -59,11 +57,13 @@ export async function formPage(
   const crumbs = state && !record ? [] : await model.crumbs(context, record);
   const offers = await offersFor(site, request, fields);
   const filled: Filled = { ...shown, offers, id: state ? 'edit' : 'new' };
-  const was = digestsIn(state?._was ?? '');
   // A browser submits no form without its required fields, and access rules may hide values of a record.
-  const isRequired = (field: FormField) => field.isRequired && was[field.name] !== digestOf();
-  const inputs = fields.map((field) => ({ ...field, isRequired: isRequired(field) }));
-  const own = state ? { _method: 'PATCH', ...state } : { _key: randomUUID() };
+  const inputs = fields.map((field) => {
+    return { ...field, isRequired: field.isRequired && state?.was[field.name] !== digestOf() };
+  });
+  const own = state
+    ? { _method: 'PATCH', _etag: state.etag, _was: JSON.stringify(state.was) }
+    : { _key: randomUUID() };
   return {
     title: `${state ? 'Edit' : 'New'} ${title}`,
     crumbs: state ? [...crumbs, { text: title, href: action }] : crumbs,
@@ -90,8 +90,7 @@ export async function newRecordPage(model: FormModel, shown: PageContext): Promi
 
 /** The parts of the page of a record that differ. */
 interface RecordParts {
-  readonly mayEdit: boolean;
-  readonly mayDelete: boolean;
+  readonly may: (method: 'PATCH' | 'DELETE') => boolean;
   /** The further effects of a deletion. */
   readonly effects?: () => Promise<Part>;
   readonly content: () => Promise<Pick<PageContent, 'tools' | 'body'>>;
@@ -101,21 +100,21 @@ interface RecordParts {
 export async function recordContent(
   model: FormModel,
   shown: PageOptions,
-  { mayEdit, mayDelete, effects, content }: RecordParts,
+  { may, effects, content }: RecordParts,
 ): Promise<PageContent> {
   const { site, request, json, names } = shown;
   const given = request.query.parameters;
-  if (given.has('_edit') && mayEdit) {
+  if (given.has('_edit') && may('PATCH')) {
     const fields = fieldsFor(json, model);
     const texts = textsOf(json, fields, names);
     return formPage(model, shown, { fields, texts, state: stateOf(json, texts), record: json });
   }
-  if (given.has('_delete') && mayDelete) return deletionPage(model, shown, json, await effects?.());
+  if (given.has('_delete') && may('DELETE')) return deletionPage(model, shown, json, await effects?.());
   const href = site.prefix + request.path;
   const { tools, body } = await content();
-  const edit = mayEdit && html`<a class="button main" href="${href}?_edit">Edit</a>`;
+  const edit = may('PATCH') && html`<a class="button main" href="${href}?_edit">Edit</a>`;
   const remove =
-    mayDelete && html`<a class="button danger" href="${href}?_delete">${model.removal ?? 'Delete'}…</a>`;
+    may('DELETE') && html`<a class="button danger" href="${href}?_delete">${model.removal ?? 'Delete'}…</a>`;
   return {
     title: model.titleOf(json, names),
     crumbs: await model.crumbs(shown, json),
@@ -124,12 +123,10 @@ export async function recordContent(
   };
 }
 
-/** The fields by which a form recognizes changes of its record: the ETag of this, and digests of what the form showed, as JSON. */
-export type FormState = Readonly<Record<'_etag' | '_was', string>>;
-
-export const stateOf = (record: JsonObject, shown: Texts): FormState => ({
-  _etag: etagOf(record),
-  _was: JSON.stringify(Object.fromEntries([...shown].map(([name, texts]) => [name, digestOf(texts)]))),
+/** The state by which a form recognizes changes of its record: the ETag of this, and digests of what the form showed. */
+export const stateOf = (record: JsonObject, shown: Texts) => ({
+  etag: etagOf(record),
+  was: Object.fromEntries([...shown].map(([name, texts]) => [name, digestOf(texts)])),
 });
 
 const etagOf = ({ _version }: JsonObject): string => `"${String(_version)}"`;
@@ -157,10 +154,12 @@ export async function deletionPage(
 /** The faults of a form, with links to its fields. */
 function faultsOf(fields: readonly FormField[], filled: Filled): Part {
   const { failures = [] } = filled;
-  if (failures.length === 0) return undefined;
-  const named = fields.filter((field) => failuresOf(field, filled).length > 0);
-  const others = failures.filter(({ path }) => !fields.some((field) => isAt(field, path)));
-  const count = named.length + others.length;
-  return html`<div class="error" role="alert"><p>Not saved yet: ${count === 1 ? 'one field needs' : `${count} fields need`} you.</p>
-<ul>${named.map((field) => html`<li><a href="#${idOf(field, filled)}">${field.label}</a>: ${failuresOf(field, filled).join('; ')}</li>`)}${others.map(({ path, message }) => html`<li>${path} ${message}</li>`)}</ul></div>`;
+  const faults = failures.map((each) => {
+    const field = fields.find((own) => isAt(own, each.path));
+    if (!field) return html`<li>${each.path} ${each.message}</li>`;
+    return html`<li><a href="#${idOf(field, filled)}">${field.label}</a>: ${faultText(field, each)}</li>`;
+  });
+  return (
+    faults.length > 0 && html`<div class="error" role="alert"><p>Not saved yet:</p>\n<ul>${faults}</ul></div>`
+  );
 }

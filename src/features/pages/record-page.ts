@@ -1,12 +1,12 @@
 import { hrefOf } from '../../collection/representation.js';
-import type { Reference, Resource } from '../../collection/resource.js';
+import type { Reference, ReferredBy, Resource } from '../../collection/resource.js';
 import { cut, type Html, html, type Part } from '../../formats/html.js';
 import { type Json, type JsonObject, member } from '../../json.js';
 import { conditionName } from '../../list/query-names.js';
 import { OWNED } from '../../validation/validation.js';
 import { actorHtml, changesOf } from './change-author.js';
 import { invitationLink } from './collection-page.js';
-import { columnsOf, labelOf, undeclared, undeclaredNames } from './columns.js';
+import { columnsOf, labelOf, MAX_UNDECLARED, undeclared, undeclaredNames } from './columns.js';
 import { editableOf } from './form-model.js';
 import { readListAs } from './inner-read.js';
 import { collectionLabel, wordsOf } from './labels.js';
@@ -21,8 +21,6 @@ import { fieldHtml, MAX_LONG, timeHtml, valueHtml } from './values.js';
 
 /** Related records that a page names, of each collection. */
 const MAX_RELATED = 3;
-/** Fields without a declaration on the page of a record. */
-const MAX_MORE = 1000;
 /** Related records of each collection up to which a page counts them. */
 const MAX_COUNTED = 20;
 
@@ -40,12 +38,9 @@ export function recordPage(resource: Resource): Page {
       const given = request.query.parameters;
       const collection = collectionOf(site, resource.name)!;
       const writes = await collection.as(request).writesOf?.(id);
-      const may = (method: string) =>
-        shown.may(method) && (writes?.[method === 'DELETE' ? 'remove' : 'update'] ?? true);
       await names.readFor(resource, [json], given.has('_edit') ? MAX_NAMES : undefined);
       return recordContent(editable, shown, {
-        mayEdit: may('PATCH'),
-        mayDelete: may('DELETE'),
+        may: (method) => shown.may(method) && (writes?.[method === 'DELETE' ? 'remove' : 'update'] ?? true),
         effects: () => effects(resource, id, shown),
         content: async () => {
           const [lists, changes] = await Promise.all([
@@ -71,9 +66,9 @@ function fields(resource: Resource, record: JsonObject, { names }: PageOptions):
   );
   const long = declared.filter(({ name, kind }) => kind === 'long' && member(record, name) !== undefined);
   const short = declared.filter(({ kind }) => kind !== 'long');
-  const others = undeclaredNames(resource, [record], MAX_MORE).map(undeclared);
+  const others = undeclaredNames(resource, [record]).map(undeclared);
   return html`${long.map(({ name, label }) => html`<h2>${label}</h2><p class="long">${cut(String(member(record, name)), MAX_LONG)}</p>\n`)}
-${pairs([...short, ...others].map((column) => [column.label, fieldHtml(resource, record, column, names, true)]))}${others.length === MAX_MORE && html`<p>The JSON representation has all fields.</p>`}`;
+${pairs([...short, ...others].map((column) => [column.label, fieldHtml(resource, record, column, names, true)]))}${others.length === MAX_UNDECLARED && html`<p>The JSON representation has all fields.</p>`}`;
 }
 
 /**
@@ -82,14 +77,14 @@ ${pairs([...short, ...others].map((column) => [column.label, fieldHtml(resource,
  */
 async function referring(resource: Resource, id: string, shown: PageOptions) {
   const { site, request, names } = shown;
-  const { referredBy, children } = resource;
+  const { referredBy } = resource;
   const known = collectionsFor(site, request.principal);
-  const read = async ({ collection, field, links }: (typeof referredBy)[number]) => {
+  const read = async ({ collection, field }: ReferredBy) => {
     const other = known.find((each) => each.resource.name === collection)?.resource;
     const reference = other?.references.find((each) => each.field === field);
     if (!other || !reference) return [];
-    const isNested = children.includes(collection) && other.parent?.field === field;
-    const condition = { [conditionName(field, links === undefined ? 'eq' : 'has')]: id };
+    const isNested = other.parent?.field === field;
+    const condition = { [conditionName(field, reference.isList ? 'has' : 'eq')]: id };
     const limits = { limit: String(MAX_COUNTED + 1), count: 'none', ...nameFields(other) };
     const list = await readListAs(site, request, `/${collection}`, { ...condition, ...limits });
     const records = list?.data ?? [];
@@ -106,7 +101,7 @@ async function referring(resource: Resource, id: string, shown: PageOptions) {
       // Several records are referred to by a field with a list.
       creation:
         canCreate &&
-        links === undefined &&
+        !reference.isList &&
         `${path}?_new${isNested ? '' : `&${new URLSearchParams({ [fillOf(field)]: id })}`}`,
       invitation: isNested && invitationLink(other, canCreate, shown, id),
     };

@@ -1,12 +1,12 @@
 import { invalid } from '../../errors/input-errors.js';
-import { type Failure, Problem } from '../../errors/problem.js';
+import type { Failure } from '../../errors/problem.js';
 import { badRequest } from '../../errors/request-errors.js';
 import { JSON_PATCH, JSON_TYPE } from '../../http/media-types.js';
 import type { Body } from '../../http/request.js';
 import { readJson } from '../../http/strict-json.js';
 import { isObject, type Json, type JsonObject, member, setMember } from '../../json.js';
 import type { FieldSchema } from './columns.js';
-import { digestOf, type FormField, fieldValue, isAt, pointerTo } from './form-fields.js';
+import { digestOf, failuresIn, type FormField, fieldValue, isAt, pointerTo } from './form-fields.js';
 import { readAs } from './inner-read.js';
 import type { PageContext } from './layout.js';
 import { findNamed, meaningKey, type Named } from './reference-input.js';
@@ -24,8 +24,9 @@ export interface Submitted extends PageContext {
 
 /** The values that a form submitted, by name. Names with an underscore are the form's own. */
 export class SubmittedForm {
-  readonly #texts = new Map<string, string[]>();
-  readonly texts: ReadonlyMap<string, readonly string[]> = this.#texts;
+  readonly texts = new Map<string, string[]>();
+  /** Digests of what the form showed, by field, without the fields of which the user chose the stored value in a conflict. */
+  readonly was: Readonly<Record<string, string>>;
   /** The meaning of each name that was looked up, by `meaningKey`. */
   readonly named = new Map<string, Named>();
 
@@ -33,13 +34,19 @@ export class SubmittedForm {
   constructor(value: Json | undefined) {
     const pairs = (value ?? []) as unknown as readonly (readonly [string, string])[];
     if (pairs.length > MAX_ENTRIES) throw badRequest(`The form has more than ${MAX_ENTRIES} fields.`);
-    for (const [given, text] of pairs) {
-      // As in texts, browsers submit line ends of names as CR LF.
-      const name = given.replaceAll('\r\n', '\n');
-      const known = this.#texts.get(name);
+    for (const pair of pairs) {
+      // Browsers submit line ends as CR LF, also in names.
+      const [name = '', text = ''] = pair.map((each) => each.replaceAll('\r\n', '\n'));
+      const known = this.texts.get(name);
       if (known) known.push(text);
-      else this.#texts.set(name, [text]);
+      else this.texts.set(name, [text]);
     }
+    const was = objectIn(this.own('_was')) ?? {};
+    for (const name of Object.keys(was).filter((each) => this.own(`_use ${each}`) === 'stored')) {
+      delete was[name];
+      this.texts.delete(name);
+    }
+    this.was = was as Record<string, string>;
   }
 
   /** One of the form's own fields. */
@@ -49,15 +56,7 @@ export class SubmittedForm {
 
   /** The fields that differ from what the form showed. On the page of a conflict, those that the user wants to change. */
   changed(fields: readonly FormField[]): FormField[] {
-    const shown = digestsIn(this.own('_was'));
-    return fields.filter(
-      ({ name }) => !this.leaves(name) && digestOf(this.texts.get(name)) !== (shown[name] ?? digestOf()),
-    );
-  }
-
-  /** Whether the user chose the stored value of a field on the page of a conflict. */
-  leaves(name: string): boolean {
-    return this.own(`_use ${name}`) === 'stored';
+    return fields.filter(({ name }) => digestOf(this.texts.get(name)) !== (this.was[name] ?? digestOf()));
   }
 }
 
@@ -71,31 +70,30 @@ export function objectIn(text: string): JsonObject | undefined {
   }
 }
 
-/** Digests of the texts by field, from the JSON of a form. */
-export const digestsIn = (text: string): Readonly<Record<string, string>> =>
-  (objectIn(text) ?? {}) as Record<string, string>;
-
 /** The values of some fields; undefined: nothing was entered. */
 export type Values = readonly (readonly [FormField, Json | undefined])[];
 
-/** Sets the values of fields in a record, and removes those without one. */
+/** Sets the values of fields in a record, and removes those without one. Objects in the record are replaced. */
 export function recordOf(values: Values, record: JsonObject = {}): JsonObject {
   for (const [field, value] of values)
     if (field.kind === 'others') {
       for (const name of Object.keys(fieldValue(record, field) ?? {})) delete record[name];
       for (const [name, each] of Object.entries(value ?? {})) setMember(record, name, each);
-    } else setAt(record, [...field.parents, field.member], value);
+    } else setAt(record, field.path, value);
   return record;
 }
 
 /** Sets a member of a record, or of an object in it, which the record gets if it lacks it. */
 function setAt(record: JsonObject, [name = '', ...rest]: readonly string[], value: Json | undefined): void {
-  if (rest.length === 0 && value !== undefined) return setMember(record, name, value);
-  if (rest.length === 0) return void delete record[name];
-  const known = member(record, name);
-  const holder = isObject(known) ? known : {};
-  setAt(holder, rest, value);
-  if (isObject(known) || Object.keys(holder).length > 0) setMember(record, name, holder);
+  let own = value;
+  if (rest.length > 0) {
+    const known = member(record, name);
+    const holder = isObject(known) ? { ...known } : {};
+    setAt(holder, rest, value);
+    own = isObject(known) || Object.keys(holder).length > 0 ? holder : known;
+  }
+  if (own === undefined) delete record[name];
+  else setMember(record, name, own);
 }
 
 /** Throws 400 with the faults of a record by the rules of its collection. */
@@ -109,30 +107,22 @@ export async function valuesIn(
 ): Promise<Values> {
   const failures: Failure[] = [];
   const values: (readonly [FormField, Json | undefined])[] = [];
-  for (const field of fields) {
+  for (const field of fields)
     try {
       values.push([field, await enteredValue(field, submitted)]);
     } catch (error) {
-      const own = faultsIn(error).map((each) => ({ ...each, path: field.name + each.path }));
-      failures.push(...own.map((each) => ({ ...each, message: each.message.replace(/^The body is/, 'is') })));
+      const own = failuresIn(error);
+      if (own.length === 0) throw error;
+      for (const { path, message, keyword } of own)
+        failures.push({ path: field.name + path, message: message.replace(/^The body is/, 'is'), keyword });
     }
-  }
   if (failures.length === 0) return values;
   try {
     check?.(recordOf(values), submitted);
   } catch (error) {
-    const isProblem = error instanceof Problem && error.code !== 'VALIDATION_ERROR';
-    // A problem of another kind is reported when these faults are corrected.
-    const more = isProblem ? [] : faultsIn(error);
-    failures.push(...more.filter(({ path }) => values.some(([field]) => isAt(field, path))));
+    failures.push(...failuresIn(error).filter(({ path }) => values.some(([field]) => isAt(field, path))));
   }
   throw invalid(failures);
-}
-
-/** The faults that an error names. Throws any other error. */
-function faultsIn(error: unknown): readonly Failure[] {
-  if (error instanceof Problem && error.code === 'VALIDATION_ERROR') return error.more.details as Failure[];
-  throw error;
 }
 
 async function enteredValue(field: FormField, submitted: Submitted): Promise<Json | undefined> {
@@ -146,8 +136,7 @@ async function enteredValue(field: FormField, submitted: Submitted): Promise<Jso
 
 const NUMBER = /^-?\d+(\.\d+)?(e[+-]?\d+)?$/i;
 
-async function oneValue(field: FormField, given: string, submitted: Submitted): Promise<Json> {
-  const text = given.replaceAll('\r\n', '\n');
+async function oneValue(field: FormField, text: string, submitted: Submitted): Promise<Json> {
   const trimmed = text.trim();
   switch (field.kind) {
     case 'reference':
@@ -165,6 +154,7 @@ async function oneValue(field: FormField, given: string, submitted: Submitted): 
       if (/^[\d-]+T\d\d:\d\d$/.test(text)) return `${text}:00Z`;
       return /[Zz]$|[+-]\d\d:\d\d$/.test(text) ? text : `${text}Z`;
     case 'choice':
+      return (field.choices.find((each) => String(each) === text) ?? text) as Json;
     case 'long':
     case 'secret':
       return text;
@@ -209,7 +199,7 @@ export async function assignmentsOf(submitted: Submitted, fields: readonly FormF
   const record: JsonObject = {};
   for (const [field, value] of await valuesIn(submitted, submitted.entered.changed(fields))) {
     const empty = field.kind === 'text' || field.kind === 'long' ? '' : null;
-    setMember(record, field.member, value ?? (field.isList ? [] : empty));
+    setMember(record, field.path[0]!, value ?? (field.isList ? [] : empty));
   }
   return bodyOf(JSON_TYPE, record);
 }
@@ -231,15 +221,10 @@ export async function jsonPatchOf(
   for (const field of changed.filter(({ to }) => to !== undefined))
     for (const id of [fieldValue(record, field) ?? []].flat().map(String))
       entered.named.set(meaningKey(field, id), { id });
-  const values = await valuesIn(submitted, changed, check);
-  const names = values.flatMap(([field, value]) =>
-    field.kind === 'others'
-      ? [fieldValue(record, field), value].flatMap((each) => Object.keys(each ?? {}))
-      : [field.parents[0] ?? field.member],
-  );
-  recordOf(values, record);
-  const operations = [...new Set(names)].map((name) => {
-    const value = member(record, name);
+  const after = recordOf(await valuesIn(submitted, changed, check), { ...record });
+  const operations = Object.keys({ ...record, ...after }).flatMap((name) => {
+    const value = member(after, name);
+    if (value === member(record, name)) return [];
     return { ...(value === undefined ? { op: 'remove' } : { op: 'add', value }), path: pointerTo([name]) };
   });
   return bodyOf(JSON_PATCH, operations);

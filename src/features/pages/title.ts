@@ -3,28 +3,18 @@ import type { ScopedCollection } from '../../feature.js';
 import { type Operator, operatorsOf } from '../../list/condition.js';
 import { escapeName, filterSegment } from '../../list/query-names.js';
 import { relatedOf } from '../../list/relations.js';
-import { columnsOf } from './columns.js';
 
 /** References that a title follows, one after the other. */
 export const MAX_STEPS = 2;
-/** References of a title side by side. */
-const MAX_PARTS = 2;
-
 /**
- * The fields of which the title of a record consists: the display field, or else the references that each record has or the only
- * one, and beside a single one the first day. A title follows references to the titles of other records.
+ * The fields of which the title of a record consists: the display field, or else the references that each record has, or the only
+ * one. A title follows references to the titles of other records.
  */
-export function titleFields(resource: Resource): readonly string[] {
-  const { display, schema, references } = resource;
+export function titleFields({ display, schema, references }: Resource): readonly string[] {
   if (display !== undefined) return [display];
   const single = references.filter(({ isList }) => !isList).map(({ field }) => field);
-  const needed = single.filter((field) => schema.required.includes(field)).slice(0, MAX_PARTS);
-  const followed = needed.length > 0 || single.length > 1 ? needed : single;
-  if (followed.length !== 1) return followed;
-  const day = columnsOf(resource).find(
-    ({ name, kind }) => (kind === 'date' || kind === 'time') && name in schema.properties,
-  );
-  return day ? [...followed, day.name] : followed;
+  const needed = single.filter((field) => schema.required.includes(field));
+  return needed.length > 0 || single.length > 1 ? needed : single;
 }
 
 /** The parameter of a list that shows the titles of its records alone. */

@@ -53,7 +53,8 @@ t.test('failures are shown beside the fields, with what was entered', async (t) 
   };
   const first = await visitor.create(t, '/tasks', values);
   t.equal(first.status, 400);
-  t.match(first.text, 'Not saved yet: 7 fields need you.');
+  t.match(first.text, 'Not saved yet:');
+  t.equal(first.text.match(/<li><a href="#new-/g)?.length, 7);
   for (const field of ['effort', 'place', 'others', 'title', 'state', 'count', 'code']) {
     t.match(first.text, `href="#new-${field}"`);
     t.match(first.text, `id="new-${field}-error"`);
@@ -82,7 +83,7 @@ t.test('a value that another record has, and a reference to a missing one', asyn
   const lost = { '/title': '', '/state': 'open', '/itemId': '00000000-0000-7000-8000-000000000000' };
   const missing = await visitor.create(t, '/tasks', lost);
   t.equal(missing.status, 400);
-  t.match(missing.text, 'Not saved yet: 2 fields need you.', 'an id is looked up with the other faults');
+  t.match(missing.text, 'id="new-title-error"', 'an id is looked up with the other faults');
   t.match(missing.text, '<p class="error" id="new-itemId-error">No such item exists.</p>');
 });
 
@@ -179,11 +180,14 @@ t.test('forms are accepted only from pages of this service, with their token', a
     t.match(response.text, /name="\/name"[^>]* value="Lamp"/, says);
   }
   const refused: [string, Record<string, string | undefined>][] = [
-    ['another origin', { origin: 'https://evil.example' }],
-    ['another port', { origin: 'http://127.0.0.1:1' }],
-    ['an opaque origin', { origin: 'null' }],
     ['another site', { 'sec-fetch-site': 'cross-site' }],
     ['another host of the site', { 'sec-fetch-site': 'same-site', origin: undefined }],
+    ...['https://evil.example', 'http://127.0.0.1:1', 'null'].map(
+      (origin): [string, Record<string, string | undefined>] => [
+        `the origin ${origin} alone`,
+        { origin, 'sec-fetch-site': undefined },
+      ],
+    ),
   ];
   for (const [says, headers] of refused) {
     const response = await submit({}, headers);
@@ -196,11 +200,10 @@ t.test('forms are accepted only from pages of this service, with their token', a
   t.equal((await service.send('GET', '/items')).json.meta.total, 0);
   t.equal((await submit({}, { origin: undefined })).status, 303, 'Sec-Fetch-Site alone');
   t.equal((await submit({}, { 'sec-fetch-site': undefined })).status, 303, 'Origin alone');
-  const plain = { 'sec-fetch-site': undefined, host: 'plinth.test:80' };
-  t.equal((await submit({}, { ...plain, origin: 'http://plinth.test' })).status, 303, 'the default port');
+  const plain = { 'sec-fetch-site': undefined, host: 'plinth.test' };
+  t.equal((await submit({}, { ...plain, origin: 'http://plinth.test' })).status, 303, 'another own host');
   t.equal((await submit({}, { ...plain, origin: 'http://plinth.test:81' })).status, 403, 'another port');
-  const other = await submit({}, { ...plain, host: 'plinth.test', origin: 'https://plinth.test' });
-  t.equal(other.status, 403, 'another scheme');
+  t.equal((await submit({}, { ...plain, origin: 'https://plinth.test' })).status, 403, 'another scheme');
 });
 
 t.test('a form stands for methods that the resource has, and for nothing else', async (t) => {
@@ -261,14 +264,16 @@ const HINTS: readonly (readonly [schema: object | boolean, hint: string])[] = [
   [{ type: 'string', format: 'date-time' }, 'Time zone: UTC.'],
 ];
 
-t.test('a form says what each field may have, and has none that no record may have', async (t) => {
+t.test('a form says what each field may have', async (t) => {
   const fields = HINTS.map(([schema], at): [string, object | boolean] => [`f${at}`, schema]);
-  const odd = { only: { const: 'all' }, never: false, none: { not: {} } };
-  const rule = { title: 'Rule', type: 'object', properties: { ...Object.fromEntries(fields), ...odd } };
+  const rule = {
+    title: 'Rule',
+    type: 'object',
+    properties: { ...Object.fromEntries(fields), only: { const: 'all' } },
+  };
   const service = await declaredService(t, { 'rules.json': rule }, { MIGRATE: 'auto' });
   const { text } = await new PageVisitor(service).get('/rules?_new');
   for (const [at, [, hint]] of HINTS.entries())
     t.match(text, `<p class="hint" id="new-f${at}-hint">${hint}</p>`);
   t.match(text, '<option>all</option>');
-  t.notMatch(text, /name="\/(?:never|none)"/);
 });

