@@ -21,10 +21,8 @@ export async function changesOf(
 ): Promise<readonly Change[]> {
   const { feed } = site;
   const changes = feed ? await newestChanges(collectionOf(site, name)!, request, feed) : [];
-  await readActors(
-    names,
-    changes.map(({ actor }) => actor),
-  );
+  const actors = changes.map(({ actor }) => actor);
+  await readActors(names, actors);
   return changes;
 }
 
@@ -41,8 +39,8 @@ export function actorHtml(names: Names, actor: Json | undefined): Part {
 export async function eventsList(names: Names, events: readonly JsonObject[]): Promise<Html> {
   const resourceOf = ({ type }: JsonObject) => collectionOf(names.site, String(type).split('.')[0])?.resource;
   const readTitles = names.site.collections.map(({ resource }) => {
-    const own = events.filter((event) => resourceOf(event) === resource);
-    return names.readTitles(resource, own.map(({ data }) => data).filter(isObject));
+    const own = events.filter((event) => resourceOf(event) === resource).map(({ data }) => data);
+    return names.readTitles(resource, own.filter(isObject));
   });
   const actors = events.map(({ actor }) => actor);
   await Promise.all([readActors(names, actors), ...readTitles]);

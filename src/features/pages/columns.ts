@@ -52,7 +52,7 @@ export function fieldColumn(name: string, schema: FieldSchema): Column {
   return { name, label, kind, choices, to, isList: item !== schema, item };
 }
 
-/** Columns of a list besides its first one, and names of undeclared fields that are looked at. */
+/** Columns of a list besides its first one, and fields without a declaration that pages look at. */
 const MAX_COLUMNS = 6;
 export const MAX_UNDECLARED = 100;
 /** Characters from which on a text is long. */
@@ -141,7 +141,7 @@ export function isOverdue(resource: Resource, record: JsonObject, { name, kind, 
 export const titleLabel = (resource: Resource): string =>
   resource.display === undefined ? capitalized(resource.singular) : labelOf(resource, resource.display);
 
-/** The names of the fields of some records that the declaration does not have, up to a number. */
+/** The first names of the fields of some records that the declaration does not have. */
 export function undeclaredNames({ schema }: Resource, records: readonly JsonObject[]): string[] {
   const names = new Set<string>();
   for (const name of records.flatMap(Object.keys)) {

@@ -21,9 +21,9 @@ export async function conflictPage(
 ): Promise<PageContent> {
   const { request, method, entered, names } = submitted;
   if (model.resource) await names.readFor(model.resource, [current], MAX_NAMES);
-  // Null: the caller may not know who it was, or the event is not final.
+  // Undefined: the caller may not know who it was, or the event is not final.
   const changes = model.resource ? await changesOf(model.resource, submitted) : [];
-  const author = changes.find(({ version }) => version === current._version)?.actor ?? null;
+  const author = changes.find(({ version }) => version === current._version)?.actor;
   const when = typeof current.updated_at === 'string' && [', ', timeHtml(current.updated_at)];
   const notice = html`<p class="error" role="alert">${actorHtml(names, author) ?? 'Another request'} changed this ${model.singular}${author === request.principal.subject && ' in another window'} after you opened the form${when}. Nothing was ${method === 'DELETE' ? 'deleted' : 'saved'}.</p>`;
   if (method === 'DELETE') return deletionPage(model, submitted, current, notice);
@@ -34,7 +34,7 @@ export async function conflictPage(
   const isStored = ({ name }: FormField) => digestOf(stored.get(name)) === (was[name] ?? digestOf());
   const [both, mine] = [fields.filter((field) => !isStored(field)), fields.filter(isStored)];
   const others = all.filter((field) => field.name in was && !isStored(field) && !fields.includes(field));
-  const inputs = html`${both.length > 0 && html`<p>Both changes have these fields. Choose a value for each.</p>`}${both.map((field) => choiceOf(field, stored, texts))}
+  const inputs = html`${both.length > 0 && html`<p>Both changes have these fields: yours are saved, unless you choose the other ones.</p>`}${both.map((field) => choiceOf(field, stored, texts))}
 ${mine.length > 0 && html`<details><summary>Only you changed ${mine.map(({ label }) => label).join(', ')}</summary><div>${inputsOf(mine, { id: 'edit', texts })}</div></details>`}
 ${others.length > 0 && html`<h2>Also changed meanwhile</h2>${pairs(others.map((field) => [field.label, shownText(field, stored)]))}`}`;
   const state = stateOf(current, textsOf(current, fields, names));
@@ -44,10 +44,8 @@ ${others.length > 0 && html`<h2>Also changed meanwhile</h2>${pairs(others.map((f
 const shownText = ({ name }: FormField, texts: Texts): string =>
   cut(texts.get(name)?.join(', ') || '(empty)', MAX_LONG);
 
-function choiceOf(field: FormField, stored: Texts, entered: Texts): Html {
-  const name = `_use ${field.name}`;
-  return html`<fieldset><legend>${field.label}</legend><div class="sides">
-<div>${boxOf(name, 'stored', 'Stored now', false, 'radio')}<pre class="stored">${shownText(field, stored)}</pre></div>
-<div>${boxOf(name, 'entered', 'Entered by you', true, 'radio')}${inputOf(field, { id: 'edit', texts: entered })}</div>
+const choiceOf = (field: FormField, stored: Texts, entered: Texts): Html =>
+  html`<fieldset><legend>${field.label}</legend><div class="sides">
+<div>${boxOf(`_use ${field.name}`, 'stored', 'Stored now: use this', false)}<pre class="stored">${shownText(field, stored)}</pre></div>
+<div>${inputOf(field, { id: 'edit', texts: entered })}</div>
 </div></fieldset>\n`;
-}

@@ -17,10 +17,13 @@ import { Names } from './names.js';
 import { hasSignIn, originOf, type Site } from './site.js';
 import { type Submitted, SubmittedForm } from './submitted-form.js';
 
+/** A page, if one is shown. */
+type ShownPage = Promise<PageContent | undefined> | PageContent | undefined;
+
 /** The actions of the forms of a page. */
 export interface PageForm {
   /** A page to show before anything is done; undefined: nothing is missing. */
-  readonly before?: (submitted: Submitted) => Promise<PageContent> | PageContent | undefined;
+  readonly before?: (submitted: Submitted) => ShownPage;
   /** The query of the request for which a form stands; absent: that of the page. */
   readonly queryOf?: (submitted: Submitted) => string;
   /** The body of the request for which a form stands; absent: it has none. Rejects with 400. */
@@ -28,14 +31,9 @@ export interface PageForm {
   /** Where the browser continues, or the page to show instead. */
   readonly next: (reply: Reply, submitted: Submitted) => string | PageContent;
   /** The page with the form and what was entered again; undefined: the problem is a page of its own. */
-  readonly failed?: (
-    problem: Problem,
-    submitted: Submitted,
-  ) => Promise<PageContent | undefined> | PageContent | undefined;
+  readonly failed?: (problem: Problem, submitted: Submitted) => ShownPage;
 }
 
-/** The methods for which a form can stand, by `_method`. */
-const METHODS_OF_FORMS = ['POST', 'PATCH', 'DELETE'];
 /** How often a form is tried while the same form of a double click is in work, and how long it waits before. */
 const ATTEMPTS = 40;
 const PAUSE_MS = 50;
@@ -55,7 +53,7 @@ export function formEndpoint(route: Route, form: PageForm, site: Site): OpenEndp
       const forms = new FormTokens(request, site);
       forms.requireOrigin(originOf(site, request.headers.host));
       const method = entered.own('_method') || 'POST';
-      const endpoint = METHODS_OF_FORMS.includes(method) ? route.actions[method] : undefined;
+      const endpoint = ['POST', 'PATCH', 'DELETE'].includes(method) ? route.actions[method] : undefined;
       if (!endpoint) throw methodNotAllowed(METHODS.filter((each) => each in route.actions).join(', '));
       const submitted = { site, request, method, entered, forms, names: new Names(site, request) };
       try {

@@ -70,9 +70,8 @@ export const isAt = ({ name }: FormField, path: string): boolean =>
 export function failuresIn(error: unknown): readonly Failure[] {
   if (!(error instanceof Problem)) throw error;
   const details = [error.more.details ?? []].flat() as readonly FaultDetails[];
-  return details.flatMap(({ path, field, fields = [field], ...own }) => {
-    const named = fields.flatMap((name) => (name === undefined ? [] : pointerTo([name])));
-    const paths = path === undefined ? named : [path];
+  return details.flatMap(({ path, field, fields = field === undefined ? [] : [field], ...own }) => {
+    const paths = path === undefined ? fields.map((name) => pointerTo([name])) : [path];
     return paths.map((each) => ({ message: error.message, keyword: error.code, ...own, path: each }));
   });
 }

@@ -39,15 +39,9 @@ export const optionsOf = (
     return html`<option${!isLabel && html` value="${value}"`}${value === given && html` selected`}>${label}</option>`;
   });
 
-/** A box to check, or one of several of which one is. */
-export const boxOf = (
-  name: string,
-  value: string,
-  label: string,
-  isChecked: boolean,
-  type = 'checkbox',
-): Html =>
-  html`<label class="check"><input type="${type}" name="${name}" value="${value}"${isChecked && html` checked`}> ${label}</label>`;
+/** A box to check. */
+export const boxOf = (name: string, value: string, label: string, isChecked: boolean): Html =>
+  html`<label class="check"><input type="checkbox" name="${name}" value="${value}"${isChecked && html` checked`}> ${label}</label>`;
 
 /** A form that is a button. */
 export const button = (action: string, label: string, forms: FormTokens, own = {}): Html =>
@@ -69,22 +63,21 @@ export function inputOf(field: FormField, filled: Filled): Html {
   const id = idOf(field, filled);
   const own = filled.failures?.filter(({ path }) => isAt(field, path)) ?? [];
   const faults = own.map((each) => faultText(field, each)).join('; ');
-  const said = Object.entries({ hint: hintOf(field, filled), error: faults }).filter(
-    ([, text]) => text !== '',
-  );
+  const texts = { hint: hintOf(field, filled), error: faults };
+  const said = Object.entries(texts).filter(([, text]) => text !== '');
   const described = said.map(([style]) => `${id}-${style}`).join(' ');
   const state = html`${described !== '' && html` aria-describedby="${described}"`}${faults !== '' && html` aria-invalid="true"`}`;
   const notes = said.map(([style, text]) => html`<p class="${style}" id="${id}-${style}">${text}</p>`);
-  const texts = filled.texts.get(name) ?? [];
+  const values = filled.texts.get(name) ?? [];
   const label = html`${field.label}${isRequired && html` <span class="dim">(required)</span>`}`;
   const offers = offerList(field, filled);
   if (isList)
-    return html`<fieldset id="${id}"${kind !== 'choice' && html` class="rows"`}${state}><legend>${label}</legend>${kind === 'choice' ? boxesOf(field, texts) : rowsOf(field, texts, filled)}${offers}${notes}</fieldset>\n`;
+    return html`<fieldset id="${id}"${kind !== 'choice' && html` class="rows"`}${state}><legend>${label}</legend>${kind === 'choice' ? boxesOf(field, values) : rowsOf(field, values, filled)}${offers}${notes}</fieldset>\n`;
   const attributes = html`id="${id}" name="${name}"${state}${isRequired && html` required`}`;
   const row = html`<div class="field"><label for="${id}">${label}</label>
-${control(field, texts[0] ?? '', filled, attributes)}${offers}${notes}</div>\n`;
+${control(field, values[0] ?? '', filled, attributes)}${offers}${notes}</div>\n`;
   // Few people enter what no field is declared for.
-  return kind === 'others' && faults === '' && texts.join('').length <= '{}'.length
+  return kind === 'others' && faults === '' && values.join('').length <= '{}'.length
     ? html`<details><summary>More fields</summary><div>${row}</div></details>\n`
     : row;
 }

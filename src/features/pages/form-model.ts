@@ -13,8 +13,8 @@ export interface FormModel {
   /** The segment of its path, and the word for one of them. */
   readonly name: string;
   readonly singular: string;
-  /** The verb for a deletion, if it is another one. */
-  readonly removal?: string | undefined;
+  /** The verb for a deletion. */
+  readonly removal: string;
   /** The collection of the records; absent: the service stores them in another way. */
   readonly resource?: Resource;
   /** The fields of a form by which a caller creates one. A nested path names its parent. */
@@ -40,12 +40,11 @@ export const editableOf = perResource((resource): FormModel => {
   const change = formFields(schema, [...omitted, ...immutable]);
   const check: Check = (input, { site, request }) => {
     const above = request.params.id !== undefined && parent && { [parent.field]: request.params.id };
-    collectionOf(site, name)!
-      .as(request)
-      .check({ ...input, ...above });
+    const collection = collectionOf(site, name)!.as(request);
+    collection.check({ ...input, ...above });
   };
   return {
-    ...{ name, singular, resource },
+    ...{ name, singular, removal: 'Delete', resource },
     creation: ({ params: { id } }) =>
       formFields(schema, [...omitted, 'current_password', id !== undefined && parent ? parent.field : '']),
     change,

@@ -5,7 +5,6 @@ import { invalidForm } from './errors.js';
 import type { Site } from './site.js';
 
 const FORM_COOKIE = 'plinth_form';
-const SECRET_BYTES = 18;
 
 /**
  * The tokens of the forms of one page. A token is an HMAC of the caller with a random secret, which the browser stores in
@@ -24,7 +23,7 @@ export class FormTokens {
     readonly site: Pick<Site, 'isSecure'>,
   ) {
     this.#known = readCookie(request.headers.cookie, FORM_COOKIE, site.isSecure);
-    this.#secret = this.#known ?? randomBytes(SECRET_BYTES).toString('base64url');
+    this.#secret = this.#known ?? randomBytes(18).toString('base64url');
   }
 
   /** The token for a form. */

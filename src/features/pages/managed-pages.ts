@@ -47,33 +47,32 @@ function onePage(
 ): Promise<PageContent> {
   const { site, json, forms, may, names } = shown;
   const self = `${site.prefix}${path}/${String(json.id)}`;
-  return recordContent(model, shown, {
-    may: (method) => (method === 'DELETE' || canChange === true) && may(method),
-    content: async () => {
-      const subject = user === undefined ? null : String(json[user]);
-      await readActors(names, [subject]);
-      const shownAs = { [user ?? '']: actorHtml(names, subject) };
-      const setting = model.change.map(
-        ({ name, schema: { 'x-button': label, const: value } }) =>
-          label !== undefined &&
-          canChange &&
-          button(self, label, forms, { _method: 'PATCH', [name]: JSON.stringify(value) }),
-      );
-      const others = Object.entries(buttons).map(([name, label]) => button(`${self}/${name}`, label, forms));
-      const more = Object.entries(links).map(
-        ([name, text]) => html`<p><a href="${self}/${name}">${text}</a></p>\n`,
-      );
-      return {
-        tools: html`${may('PATCH') && [setting, others]}`,
-        body: html`${facts(json, shownAs)}\n${more}`,
-      };
-    },
+  const isPermitted = (method: 'PATCH' | 'DELETE') =>
+    (method === 'DELETE' || canChange === true) && may(method);
+  return recordContent(model, shown, isPermitted, async () => {
+    const subject = user === undefined ? undefined : json[user];
+    await readActors(names, [subject]);
+    const shownAs = { [user ?? '']: actorHtml(names, subject) };
+    const setting = model.change.map(
+      ({ name, schema: { 'x-button': label, const: value } }) =>
+        label !== undefined &&
+        canChange &&
+        button(self, label, forms, { _method: 'PATCH', [name]: JSON.stringify(value) }),
+    );
+    const others = Object.entries(buttons).map(([name, label]) => button(`${self}/${name}`, label, forms));
+    const more = Object.entries(links).map(
+      ([name, text]) => html`<p><a href="${self}/${name}">${text}</a></p>\n`,
+    );
+    return {
+      tools: html`${may('PATCH') && [setting, others]}`,
+      body: html`${facts(json, shownAs)}\n${more}`,
+    };
   });
 }
 
 function modelOf(kind: Kind, page: KindPage, resources: readonly Resource[]): FormModel {
   const { path, singular, secret } = kind;
-  const { columns, inputs, user = '', removal } = page;
+  const { columns, inputs, user = '', removal = 'Delete' } = page;
   const owner = resources.find((resource) => resource.owner);
   const schema = kind.input(resources.map(({ name }) => name));
   const added = Object.entries(inputs(knownScopes(resources))).map(([name, keywords]) => [

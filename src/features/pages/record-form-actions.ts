@@ -15,7 +15,7 @@ import { bodyOf, recordOf, type Submitted, valuesIn } from './submitted-form.js'
 
 /** The forms that create, change and delete a record. */
 export function recordForm(model: FormModel): PageForm {
-  const { name, creation, changesIn, check, created, removal = 'Delete' } = model;
+  const { name, creation, changesIn, check, created, removal } = model;
   return {
     bodyOf: async (submitted) => {
       const { method, request } = submitted;

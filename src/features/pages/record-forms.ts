@@ -1,16 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type Html, html, type Part } from '../../formats/html.js';
 import { charactersLeft, type JsonObject } from '../../json.js';
-import {
-  digestOf,
-  type FormField,
-  fieldTexts,
-  fieldValue,
-  isAt,
-  pointerTo,
-  type Texts,
-  textsOf,
-} from './form-fields.js';
+import { digestOf, type FormField, fieldTexts, fieldValue, isAt, pointerTo, textsOf } from './form-fields.js';
 import { type Filled, faultText, idOf, inputsOf, openForm } from './form-html.js';
 import type { FormModel } from './form-model.js';
 import { wordsOf } from './labels.js';
@@ -18,18 +9,8 @@ import type { PageContent, PageContext } from './layout.js';
 import type { PageOptions } from './pages.js';
 import { offersFor } from './reference-input.js';
 
-/** Characters of all values that a form shows. */
+/** Characters of all values that a form shows, so that the body of its request is within the limit. */
 const MAX_FORM_CHARACTERS = 65_536;
-
-/** The fields of a form that changes a record, without values that are too long. */
-function fieldsFor(record: JsonObject, { change }: FormModel): FormField[] {
-  let left = MAX_FORM_CHARACTERS;
-  return change.filter((field) => {
-    const rest = charactersLeft(fieldValue(record, field), left);
-    if (rest >= 0) left = rest;
-    return rest >= 0 && field.schema['x-button'] === undefined;
-  });
-}
 
 /** A form of a page: for the first time, or again with what was entered. */
 interface ShownForm extends Pick<Filled, 'texts' | 'failures' | 'named'> {
@@ -88,24 +69,23 @@ export async function newRecordPage(model: FormModel, shown: PageContext): Promi
   return formPage(model, shown, { fields, texts });
 }
 
-/** The parts of the page of a record that differ. */
-interface RecordParts {
-  readonly may: (method: 'PATCH' | 'DELETE') => boolean;
-  /** The further effects of a deletion. */
-  readonly effects?: () => Promise<Part>;
-  readonly content: () => Promise<Pick<PageContent, 'tools' | 'body'>>;
-}
-
-/** The page of a record with buttons for its forms, or the form that the address means. */
+/** The page of a record with buttons for its forms, or the form that the address means. `effects`: further ones of a deletion. */
 export async function recordContent(
   model: FormModel,
   shown: PageOptions,
-  { may, effects, content }: RecordParts,
+  may: (method: 'PATCH' | 'DELETE') => boolean,
+  content: () => Promise<Pick<PageContent, 'tools' | 'body'>>,
+  effects?: () => Promise<Part>,
 ): Promise<PageContent> {
   const { site, request, json, names } = shown;
   const given = request.query.parameters;
   if (given.has('_edit') && may('PATCH')) {
-    const fields = fieldsFor(json, model);
+    let left = MAX_FORM_CHARACTERS;
+    const fields = model.change.filter((field) => {
+      const rest = charactersLeft(fieldValue(json, field), left);
+      if (rest >= 0) left = rest;
+      return rest >= 0 && !field.schema['x-button'];
+    });
     const texts = textsOf(json, fields, names);
     return formPage(model, shown, { fields, texts, state: stateOf(json, texts), record: json });
   }
@@ -113,8 +93,7 @@ export async function recordContent(
   const href = site.prefix + request.path;
   const { tools, body } = await content();
   const edit = may('PATCH') && html`<a class="button main" href="${href}?_edit">Edit</a>`;
-  const remove =
-    may('DELETE') && html`<a class="button danger" href="${href}?_delete">${model.removal ?? 'Delete'}…</a>`;
+  const remove = may('DELETE') && html`<a class="button danger" href="${href}?_delete">${model.removal}…</a>`;
   return {
     title: model.titleOf(json, names),
     crumbs: await model.crumbs(shown, json),
@@ -124,7 +103,7 @@ export async function recordContent(
 }
 
 /** The state by which a form recognizes changes of its record: the ETag of this, and digests of what the form showed. */
-export const stateOf = (record: JsonObject, shown: Texts) => ({
+export const stateOf = (record: JsonObject, shown: Filled['texts']) => ({
   etag: etagOf(record),
   was: Object.fromEntries([...shown].map(([name, texts]) => [name, digestOf(texts)])),
 });
@@ -139,7 +118,7 @@ export async function deletionPage(
   notice: Part,
 ): Promise<PageContent> {
   const { site, request, forms, names } = context;
-  const { singular, removal: verb = 'Delete' } = model;
+  const { singular, removal: verb } = model;
   const href = site.prefix + request.path;
   const word = wordsOf(singular);
   const title = model.titleOf(record, names);

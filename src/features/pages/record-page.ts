@@ -35,26 +35,21 @@ export function recordPage(resource: Resource): Page {
     content: async (shown) => {
       const { site, request, json, names } = shown;
       const id = String(json.id);
-      const given = request.query.parameters;
       const collection = collectionOf(site, resource.name)!;
       const writes = await collection.as(request).writesOf?.(id);
-      await names.readFor(resource, [json], given.has('_edit') ? MAX_NAMES : undefined);
-      return recordContent(editable, shown, {
-        may: (method) => shown.may(method) && (writes?.[method === 'DELETE' ? 'remove' : 'update'] ?? true),
-        effects: () => effects(resource, id, shown),
-        content: async () => {
-          const [lists, changes] = await Promise.all([
-            related(resource, id, shown),
-            history(resource, shown),
-          ]);
-          const { _version, created_at: created, updated_at: updated } = json;
-          return {
-            body: html`<div class="cols"><div>${fields(resource, json, shown)}${lists}
+      const may = (method: string) =>
+        shown.may(method) && (writes?.[method === 'DELETE' ? 'remove' : 'update'] ?? true);
+      await names.readFor(resource, [json], request.query.parameters.has('_edit') ? MAX_NAMES : undefined);
+      const content = async () => {
+        const [lists, changes] = await Promise.all([related(resource, id, shown), history(resource, shown)]);
+        const { _version, created_at: created, updated_at: updated } = json;
+        return {
+          body: html`<div class="cols"><div>${fields(resource, json, shown)}${lists}
 <p class="dim">${created !== undefined && html`Created ${timeHtml(String(created))}, `}${updated !== undefined && html`changed ${timeHtml(String(updated))}, `}version ${String(_version ?? '')}, id <code>${id}</code></p></div>
 <div>${changes}</div></div>`,
-          };
-        },
-      });
+        };
+      };
+      return recordContent(editable, shown, may, content, () => effects(resource, id, shown));
     },
   };
 }
@@ -93,16 +88,13 @@ async function referring(resource: Resource, id: string, shown: PageOptions) {
     const by = labelOf(other, field);
     const path = isNested ? `${hrefOf(resource, id)}/${collection}` : `${site.prefix}/${collection}`;
     const canCreate = mayWrite(site, request, other, 'POST', isNested ? id : undefined);
+    const filled = isNested ? '' : `&${new URLSearchParams({ [fillOf(field)]: id })}`;
     return {
       ...{ resource: other, records, onDelete: reference.onDelete },
       href: isNested ? path : `${path}?${new URLSearchParams(condition)}`,
       label: collectionLabel(collection) + (several ? ` by ${by.toLowerCase()}` : ''),
       count: list && (records.length > MAX_COUNTED ? `more than ${MAX_COUNTED}` : String(records.length)),
-      // Several records are referred to by a field with a list.
-      creation:
-        canCreate &&
-        !reference.isList &&
-        `${path}?_new${isNested ? '' : `&${new URLSearchParams({ [fillOf(field)]: id })}`}`,
+      creation: canCreate && `${path}?_new${filled}`,
       invitation: isNested && invitationLink(other, canCreate, shown, id),
     };
   };
@@ -156,8 +148,5 @@ async function history(resource: Resource, shown: PageOptions): Promise<Part> {
       );
     return html`<li id="version-${version}">${actorHtml(names, actor)} ${verb} ${timeHtml(time)} <span class="dim">version ${version}</span>${list}</li>\n`;
   });
-  const isComplete = changes.at(-1)?.version === 1;
-  return html`<h2>Changes</h2>
-<ul class="changes">${items}</ul>
-${!isComplete && html`<p class="hint">Earlier changes are no longer among the newest events.</p>`}`;
+  return html`<h2>Changes</h2>\n<ul class="changes">${items}</ul>`;
 }

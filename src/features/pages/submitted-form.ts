@@ -6,7 +6,7 @@ import type { Body } from '../../http/request.js';
 import { readJson } from '../../http/strict-json.js';
 import { isObject, type Json, type JsonObject, member, setMember } from '../../json.js';
 import type { FieldSchema } from './columns.js';
-import { digestOf, failuresIn, type FormField, fieldValue, isAt, pointerTo } from './form-fields.js';
+import { digestOf, type FormField, failuresIn, fieldValue, isAt, pointerTo } from './form-fields.js';
 import { readAs } from './inner-read.js';
 import type { PageContext } from './layout.js';
 import { findNamed, meaningKey, type Named } from './reference-input.js';
@@ -173,11 +173,8 @@ function scalarIn({ type }: FieldSchema, text: string): Json {
 }
 
 /** The id of the record that a person named, or of which a person entered the id. Rejects with 400. */
-async function referredId(
-  { site, request, entered }: Submitted,
-  field: FormField,
-  text: string,
-): Promise<string> {
+async function referredId(submitted: Submitted, field: FormField, text: string): Promise<string> {
+  const { site, request, entered } = submitted;
   const key = meaningKey(field, text);
   if (entered.named.size >= MAX_NAMES && !entered.named.has(key))
     throw invalid([{ path: '', message: `the form has more than ${MAX_NAMES} names`, keyword: 'reference' }]);

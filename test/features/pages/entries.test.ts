@@ -1,7 +1,7 @@
 import { whenEventsAreFinal } from '../../support/final-events.js';
 import t from '../../support/test.js';
 import { serviceWithTasks, tracker } from './collections.js';
-import { PageVisitor } from './visitor.js';
+import { linksOf, PageVisitor } from './visitor.js';
 
 t.jobs = 2;
 
@@ -43,6 +43,13 @@ t.test('a name that several records have is a choice in its row of an array', as
   t.equal(created.status, 303);
   const { json } = await service.send('GET', created.headers.location!.split('?')[0]!);
   t.equal(json.watcherIds.length, 2);
+});
+
+t.test('a record leads to a form of what refers to it by an array', async (t) => {
+  const { visitor, user } = await tracker(t);
+  const link = linksOf(await visitor.text(`/users/${user.id}`)).find((href) => href.includes('watcherIds='))!;
+  t.match(link, /^\/issues\?_new&/);
+  t.match(await visitor.text(link), /name="\/watcherIds"[^>]* value="Ada"/);
 });
 
 t.test('a record that is too large for memory hides no name of its collection', async (t) => {
