@@ -2,16 +2,15 @@ import { perResource, type Resource } from '../../collection/resource.js';
 import { badRequest, filterRequired } from '../../errors/request-errors.js';
 import { type Html, hidden, html } from '../../formats/html.js';
 import { MERGE_PATCH } from '../../http/media-types.js';
-import type { JsonObject } from '../../json.js';
 import { conditionName } from '../../list/query-names.js';
 import type { PageForm } from './form-action.js';
 import { type FormField, failuresIn } from './form-fields.js';
 import { inputOf, openForm, optionsOf } from './form-html.js';
 import { editableOf } from './form-model.js';
-import { readListAs } from './inner-read.js';
 import { collectionLabel, wordsOf } from './labels.js';
-import { type PageContent, type PageContext, RECORDS_DONE, returnPathOf } from './layout.js';
-import { offersFor } from './reference-input.js';
+import { type PageContent, type PageContext, RECORDS_DONE } from './layout.js';
+import { ListView } from './list-query.js';
+import { type Choice, choicesIn, offersFor } from './reference-input.js';
 import { collectionOf, mayWrite } from './site.js';
 import { bodyOf, type Submitted, valuesIn } from './submitted-form.js';
 
@@ -31,7 +30,11 @@ export function bulkBar(
     fields.length > 0 &&
     html`<label>Set <select name="_field">${optionsOf(fields.map(({ name, label }) => [name, label] as const))}</select></label> <button name="_bulk" value="PATCH">Edit…</button> `;
   const remove = may('DELETE') && html`<button name="_bulk" value="DELETE" class="danger">Delete…</button>`;
-  const form = openForm(`${site.prefix}/${resource.name}`, forms, { _back: returnPathOf(request) });
+  // Records are changed at the path of their collection, with the filter of the list and of the record above it.
+  const view = new ListView(resource, site, { ...request, path: `/${resource.name}` });
+  const { id } = request.params;
+  const above = id !== undefined && resource.parent && { [conditionName(resource.parent.field)]: id };
+  const form = openForm(view.hrefWith({ ...above }), forms);
   return (table) =>
     html`${form}${table}<div class="bulk tools"><span id="chosen">Change chosen ${wordsOf(resource.name)} together</span> ${edit}${remove}</div></form>`;
 }
@@ -56,7 +59,7 @@ export function bulkPage(resource: Resource, creation: PageForm): PageForm {
     queryOf: (submitted) =>
       isBulk(submitted)
         ? String(new URLSearchParams({ [conditionName('id', 'in')]: idsIn(submitted).join(',') }))
-        : submitted.request.query.text,
+        : '',
     bodyOf: async (submitted) => {
       if (!isBulk(submitted) && submitted.method !== 'POST') throw filterRequired(submitted.method);
       if (!isBulk(submitted)) return creation.bodyOf!(submitted);
@@ -69,7 +72,10 @@ export function bulkPage(resource: Resource, creation: PageForm): PageForm {
       if (!isBulk(submitted)) return creation.next(reply, submitted);
       const { matched } = (JSON.parse(reply.body!) as { meta: { matched: number } }).meta;
       const done = submitted.method === 'DELETE' ? 'deleted' : 'saved';
-      return listHref(submitted, { _done: done, [RECORDS_DONE]: String(matched) });
+      return new ListView(resource, submitted.site, submitted.request).hrefWith({
+        _done: done,
+        [RECORDS_DONE]: String(matched),
+      });
     },
     failed: (problem, submitted) => {
       if (!isBulk(submitted)) return creation.failed?.(problem, submitted);
@@ -78,22 +84,6 @@ export function bulkPage(resource: Resource, creation: PageForm): PageForm {
     },
   };
 }
-
-/** A path of a list, also of one below a record. */
-const LIST_PATH = /^(\/[\w-]{1,60}){1,3}$/;
-
-/** The list from which records were chosen, with its filter. */
-const listHref = (
-  { site, request, entered }: Submitted,
-  more: Readonly<Record<string, string>> = {},
-): string => {
-  const [path = '', text = ''] = entered.own('_back').split('?', 2);
-  const query = new URLSearchParams(text);
-  for (const name of ['_done', RECORDS_DONE]) query.delete(name);
-  for (const [name, value] of Object.entries(more)) query.set(name, value);
-  const list = LIST_PATH.test(path) ? path : request.path;
-  return `${site.prefix}${list}${query.size > 0 ? `?${query}` : ''}`;
-};
 
 const idsIn = ({ entered }: Submitted): readonly string[] =>
   (entered.texts.get('_id') ?? []).slice(0, MAX_CHOSEN);
@@ -110,30 +100,24 @@ async function confirmation(
   submitted: Submitted,
   faults: readonly { readonly message: string }[] = [],
 ): Promise<PageContent> {
-  const { site, request, forms, entered, names } = submitted;
+  const { site, request, forms, entered } = submitted;
   const isDeletion = (entered.own('_bulk') || submitted.method) === 'DELETE';
-  const path = site.prefix + request.path;
-  const back = listHref(submitted);
-  const found = await readListAs(site, request, `/${resource.name}`, {
+  const [verb, write, method] = isDeletion
+    ? (['Delete', 'remove', 'DELETE'] as const)
+    : (['Change', 'update', 'PATCH'] as const);
+  const { choices } = await choicesIn(site, request, resource, {
     [conditionName('id', 'in')]: idsIn(submitted).join(','),
     limit: String(MAX_CHOSEN),
   });
-  const records = found?.data ?? [];
-  await names.readTitles(resource, records);
-  const verb = isDeletion ? 'Delete' : 'Change';
   const collection = collectionOf(site, resource.name)!.as(request);
-  const permitted = await Promise.all(
-    records.map(async ({ id }) => {
-      const writes = await collection.writesOf?.(String(id));
-      return writes?.[isDeletion ? 'remove' : 'update'] ?? true;
-    }),
-  );
-  const chosen = records.filter((_, at) => permitted[at]);
-  const others = records.filter((_, at) => !permitted[at]);
-  const many = `${chosen.length} ${wordsOf(chosen.length === 1 ? resource.singular : resource.name)}`;
-  const crumbs = [{ text: collectionLabel(resource.name), href: back }];
-  const listOf = (some: readonly JsonObject[]) =>
-    html`<ul>${some.map((record) => html`<li>${names.titleOf(resource, record)}</li>`)}</ul>`;
+  const writes = await Promise.all(choices.map(({ id }) => collection.writesOf?.(id)));
+  const isPermitted = (at: number) => writes[at]?.[write] ?? true;
+  const chosen = choices.filter((_, at) => isPermitted(at));
+  const others = choices.filter((_, at) => !isPermitted(at));
+  const list = new ListView(resource, site, request).hrefWith({});
+  const crumbs = [{ text: collectionLabel(resource.name), href: list }];
+  const listOf = (some: readonly Choice[]) =>
+    html`<ul>${some.map(({ name }) => html`<li>${name}</li>`)}</ul>`;
   const refused =
     others.length > 0 &&
     html`<div class="note" role="status"><p>You may not ${verb.toLowerCase()} these, which stay as they are:</p>${listOf(others)}</div>`;
@@ -141,18 +125,18 @@ async function confirmation(
     return {
       title: `Nothing to ${verb.toLowerCase()}`,
       crumbs,
-      body: html`${refused}<p>Choose others in the <a href="${back}">list</a>.</p>`,
+      body: html`${refused}<p>Choose others in the <a href="${list}">list</a>.</p>`,
     };
   const field = isDeletion ? undefined : chosenField(resource, submitted);
   const { texts, named } = entered;
-  const method = isDeletion ? 'DELETE' : 'PATCH';
-  const own = { _method: method, _etag: '*', _back: entered.own('_back'), _field: field?.name ?? '' };
+  const many = `${chosen.length} ${wordsOf(chosen.length === 1 ? resource.singular : resource.name)}`;
+  const own = { _method: method, _etag: '*', _field: field?.name ?? '' };
   return {
     title: `${verb} ${many}`,
     crumbs,
-    body: html`${faults.map(({ message }) => html`<p class="error" role="alert">${message}</p>`)}${openForm(path, forms, own, 'edit')}${chosen.map(({ id }) => hidden('_id', String(id)))}
+    body: html`${faults.map(({ message }) => html`<p class="error" role="alert">${message}</p>`)}${openForm(list, forms, own, 'edit')}${chosen.map(({ id }) => hidden('_id', id))}
 ${listOf(chosen)}${refused}
 ${field ? html`${inputOf(field, { id: 'bulk', texts, named, offers: await offersFor(site, request, [field]) })}${!field.isRequired && html`<p class="hint">An empty value removes the field.</p>`}` : html`<p>Deleted ${wordsOf(resource.name)} cannot be restored.</p>`}
-<p><button class="${isDeletion ? 'danger' : 'main'}">${verb} ${many}</button> <a href="${back}">Cancel</a></p></form>`,
+<p><button class="${isDeletion ? 'danger' : 'main'}">${verb} ${many}</button> <a href="${list}">Cancel</a></p></form>`,
   };
 }

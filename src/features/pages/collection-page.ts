@@ -7,10 +7,10 @@ import { columnsOf, labelOf, listColumns, undeclared, undeclaredNames } from './
 import { declarationLink } from './declaration-page.js';
 import { EXPORT, exportReply } from './export.js';
 import { filterChips, filterPage } from './filter-page.js';
-import { boxOf } from './form-html.js';
+import { boxesOf } from './form-html.js';
 import { crumbsTo, editableOf } from './form-model.js';
 import { groupsNav, groupsPage } from './groups-page.js';
-import { capitalized, collectionLabel, wordsOf } from './labels.js';
+import { collectionLabel, wordsOf } from './labels.js';
 import type { Crumb, PageContent } from './layout.js';
 import { ListView, listQueryOf } from './list-query.js';
 import { recordsTable } from './list-table.js';
@@ -19,12 +19,12 @@ import { recordForm } from './record-form-actions.js';
 import { fillOf, newRecordPage } from './record-forms.js';
 import { mayUse, mayWrite } from './site.js';
 
-/** The page of a list: to search, filter, sort, choose and turn pages. `isNested`: below a record. */
-export function listPage(resource: Resource, isNested = false): Page {
+/** The page of a list, perhaps below a record: to search, filter, sort, choose and turn pages. */
+export function listPage(resource: Resource): Page {
   return {
     query: listQueryOf,
     other: (context, list) => exportReply(resource, context, list),
-    content: (shown) => contentOf(resource, isNested, shown),
+    content: (shown) => contentOf(resource, shown),
     refused: ({ status, message }, context) => {
       const { site, request } = context;
       if (status !== 400 || !request.query.text.includes('filter')) return undefined;
@@ -35,29 +35,30 @@ export function listPage(resource: Resource, isNested = false): Page {
   };
 }
 
-async function contentOf(resource: Resource, isNested: boolean, shown: PageOptions): Promise<PageContent> {
+async function contentOf(resource: Resource, shown: PageOptions): Promise<PageContent> {
   const { site, request, json, names } = shown;
   const view = new ListView(resource, site, request);
-  const above = await crumbsTo(resource, shown);
+  const crumbs = await crumbsTo(resource, shown);
   const given = request.query.parameters;
   const canCreate = mayWrite(site, request, resource, 'POST', request.params.id);
   if (given.has('_new') && canCreate) return newRecordPage(editableOf(resource), shown);
   if (given.has('_filter')) {
-    const page = await filterPage(view, request, above);
+    const page = await filterPage(view, request, crumbs);
     return { ...page, body: html`${page.body}${groupsNav(view)}` };
   }
   const { data, meta, links } = json as unknown as ListJson;
-  if (hasGroups(view.parameters)) return groupsPage(view, data, names, above);
-  if (given.has('_columns')) return columnsPage(view, data, above);
+  if (hasGroups(view.parameters)) return groupsPage(view, data, names, crumbs);
+  if (given.has('_columns')) return columnsPage(view, data, crumbs);
   await names.readFor(resource, data);
+  const above = request.params.id === undefined ? undefined : resource.parent?.field;
   const columns = listColumns(resource, view.chosen, data).filter(
-    ({ name }) => view.chosen || !isNested || name !== resource.parent?.field,
+    ({ name }) => view.chosen || name !== above,
   );
   const bulk = bulkBar(resource, shown);
   const table = recordsTable(view, data, columns, names, bulk !== undefined);
   return {
     title: collectionLabel(resource.name),
-    crumbs: above.slice(0, -1),
+    crumbs: crumbs.slice(0, -1),
     tools: html`${declarationLink(shown, 'Declaration', resource.name)}<a class="button" href="${view.hrefWith({ _columns: '1' })}">Columns</a>${exportMenu(view, meta)}${invitationLink(resource, canCreate, shown)}${canCreate && html`<a class="button main" href="${view.path}?_new">New ${wordsOf(resource.singular)}</a>`}`,
     body: html`${searchBar(view, html`<span class="dim">${summaryOf(resource, data.length, meta)}</span>`)}
 <div class="chips">${filterChips(view, names)}</div>
@@ -69,12 +70,8 @@ ${pagesNav(links, meta)}`,
 interface ListJson {
   readonly data: readonly JsonObject[];
   readonly meta: { readonly page: number; readonly total?: number; readonly totalPages?: number };
-  readonly links: Readonly<Record<string, string | null>> & { readonly self: string };
+  readonly links: Readonly<Record<string, string | null>>;
 }
-
-/** The parameters of a list besides some, as a form repeats them. */
-const retained = ({ parameters }: ListView, ...names: readonly string[]): Part =>
-  [...parameters].flatMap(([name, value]) => (names.includes(name) ? [] : hidden(name, value)));
 
 /** The search, and the way to the filters and to the groups. */
 function searchBar(view: ListView, summary: Html): Html {
@@ -85,25 +82,24 @@ function searchBar(view: ListView, summary: Html): Html {
   const label = `Search in ${[...new Set(searched)].join(', ')}`;
   return html`<div class="tools">${
     canSearch(resource) &&
-    html`<form class="tools" role="search" aria-label="${collectionLabel(resource.name)}" action="${path}">${retained(view, 'search', 'page')}<input type="search" name="search" aria-label="${label}" placeholder="${label}" value="${parameters.get('search') ?? ''}"><button>Search</button></form>`
+    html`<form class="tools" role="search" aria-label="${collectionLabel(resource.name)}" action="${path}">${view.without('search', 'page')}<input type="search" name="search" aria-label="${label}" placeholder="${label}" value="${parameters.get('search') ?? ''}"><button>Search</button></form>`
   }<a class="button" href="${view.hrefWith({ _filter: '1' })}">Filter, sort, count</a>${summary}</div>`;
 }
 
 /** The page on which people choose the columns of a list, which the address has in `fields`. */
 function columnsPage(view: ListView, data: readonly JsonObject[], crumbs: readonly Crumb[]): PageContent {
   const { resource, chosen, path } = view;
-  const shown = new Set(chosen ?? listColumns(resource, undefined, data).map(({ name }) => name));
+  const shown = chosen ?? listColumns(resource, undefined, data).map(({ name }) => name);
   const rest = undeclaredNames(resource, data).filter((name) => !/[,\\]/.test(name));
-  const options = [...columnsOf(resource), ...rest.map(undeclared)].filter(
+  const columns = [...columnsOf(resource), ...rest.map(undeclared)].filter(
     ({ name }) => name !== resource.display,
   );
+  const options = columns.map(({ name, label }) => [name, label] as const);
   return {
     title: `Columns of ${wordsOf(resource.name)}`,
     crumbs,
-    body: html`<form class="edit" action="${path}">${retained(view, 'fields')}${hidden('fields', resource.display ?? 'id')}
-<div class="checks">${options.map(
-      ({ name, label }) => html`${boxOf('fields', name, label, shown.has(name))}\n`,
-    )}</div><p><button class="main">Show</button> <a href="${view.hrefWith({ fields: null })}">The usual columns</a></p></form>`,
+    body: html`<form class="edit" action="${path}">${view.without('fields')}${hidden('fields', resource.display ?? 'id')}
+${boxesOf('fields', options, shown)}<p><button class="main">Show</button> <a href="${view.hrefWith({ fields: null })}">The usual columns</a></p></form>`,
   };
 }
 
@@ -128,15 +124,10 @@ function exportMenu(view: ListView, { total }: ListJson['meta']): Html {
 }
 
 function emptyText(view: ListView, canCreate: boolean): Html {
-  const { resource, path, parameters } = view;
+  const { resource, path, selection } = view;
   const many = wordsOf(resource.name);
-  const isSelected = [...parameters.keys()].some((name) => name === 'search' || name.startsWith('filter['));
-  const others = columnsOf(resource).filter(({ kind }) => kind === 'reference');
-  const byName =
-    parameters.has('search') &&
-    others.length > 0 &&
-    html`<p><a href="${view.hrefWith({ search: null, _filter: '1' })}">Filter by the name of ${others.map(({ label }) => label.toLowerCase()).join(', ')}</a>, which no search finds.</p>`;
-  if (isSelected) return html`<p>No ${many} match. <a href="${path}">Show all</a></p>${byName}`;
+  if (selection.size > 0)
+    return html`<p>No ${many} match. <a href="${path}">Show all</a>, or <a href="${view.hrefWith({ search: null, _filter: '1' })}">filter by the names of others</a>, which no search finds.</p>`;
   return html`<p>There are no ${many} yet.${canCreate && html` <a href="${path}?_new">Create the first one</a>`}</p>`;
 }
 
@@ -150,9 +141,9 @@ export function pagesNav(
   links: Readonly<Record<string, string | null>>,
   { page = 1, totalPages = 0 }: { readonly page?: number; readonly totalPages?: number } = {},
 ): Part {
-  const link = (name: string, text = capitalized(name)) => {
-    const href = links[name];
-    return typeof href === 'string' && href !== links.self && html` <a href="${href}">${text}</a>`;
+  const link = (name: string, text: string) => {
+    const href = links[name] ?? undefined;
+    return href && html` <a href="${href}">${text}</a>`;
   };
   const numbers = [...new Set([1, page - 1, page, page + 1, totalPages])].filter(
     (n) => n >= 1 && n <= totalPages,
@@ -163,11 +154,6 @@ export function pagesNav(
       ? html` <b aria-current="page">${n}</b>`
       : html` <a href="${links.first!.replace(/([?&]page=)1(&|$)/, `$1${n}$2`)}" aria-label="Page ${n}">${n}</a>`,
   ]);
-  const parts = [
-    totalPages === 0 && link('first'),
-    link('prev', 'Previous'),
-    items.length > 1 && items,
-    link('next'),
-  ];
+  const parts = [link('prev', 'Previous'), items.length > 1 && items, link('next', 'Next')];
   return parts.some((each) => each) && html`<nav class="pages" aria-label="Pages">${parts}</nav>`;
 }

@@ -24,9 +24,8 @@ type Bound = 'minimum' | 'maximum' | 'exclusiveMinimum' | 'exclusiveMaximum' | '
 type Numbers = Readonly<Record<Bound | 'multipleOf', number>>;
 
 /** The ways in which people read the values of a field. Lists show the first ones, in this order, and the others if they are chosen. */
-type ComparedKind = 'choice' | 'reference' | 'date' | 'number' | 'flag' | 'time' | 'text';
-export type ColumnKind = ComparedKind | 'long' | 'json' | 'id' | 'plain';
-const COMPARED: readonly ColumnKind[] = ['choice', 'reference', 'date', 'number', 'flag', 'time', 'text'];
+const COMPARED = ['choice', 'reference', 'date', 'number', 'flag', 'time', 'text'] as const;
+export type ColumnKind = (typeof COMPARED)[number] | 'long' | 'json' | 'id' | 'plain';
 
 /** A field as lists and records show it. */
 export interface Column {
@@ -74,9 +73,13 @@ export const undeclared = (name: string): Column => ({
   kind: name === 'id' ? 'id' : 'plain',
 });
 
+/** The column of a field; undefined: no declaration describes it. */
+export const columnOf = (resource: Resource, field: string): Column | undefined =>
+  columnsOf(resource).find(({ name }) => name === field);
+
 /** The label of a field, or of a relation. */
 export const labelOf = (resource: Resource, field: string): string =>
-  columnsOf(resource).find(({ name }) => name === field)?.label ?? fieldLabel(field.replaceAll('.', ' '));
+  columnOf(resource, field)?.label ?? fieldLabel(field.replaceAll('.', ' '));
 
 /** The values that a field may have, if its schema lists them. */
 const fixedValues = ({ enum: values, const: only }: FieldSchema): readonly unknown[] =>
@@ -106,26 +109,21 @@ export function listColumns(
   chosen: readonly string[] | undefined,
   records: readonly JsonObject[],
 ): readonly Column[] {
-  if (!chosen)
-    return [...likelyColumns(resource), ...undeclaredNames(resource, records).map(undeclared)].slice(
-      0,
-      MAX_COLUMNS,
-    );
-  const all = columnsOf(resource);
-  const rest = chosen.filter((name) => !all.some((each) => each.name === name));
-  return [...all, ...rest.map(undeclared)].filter(
-    ({ name }) => name !== resource.display && chosen.includes(name),
-  );
+  const rest = (chosen ?? undeclaredNames(resource, records)).filter((name) => !columnOf(resource, name));
+  const known = chosen ? columnsOf(resource) : likelyColumns(resource);
+  const columns = [...known, ...rest.map(undeclared)].filter(({ name }) => name !== resource.display);
+  return chosen ? columns.filter(({ name }) => chosen.includes(name)) : columns.slice(0, MAX_COLUMNS);
 }
 
-/** The declared fields by their kinds, each before the arrays, and if there are few, the time of the creation. */
+/** The declared fields by their kinds, each before the arrays, and then the time of the creation. */
 const likelyColumns = perResource((resource): readonly Column[] => {
-  const rank = ({ kind, isList }: Column) => COMPARED.indexOf(kind) + (isList ? COMPARED.length : 0);
+  const kinds: readonly ColumnKind[] = COMPARED;
+  const rank = ({ name, kind, isList }: Column) =>
+    kinds.indexOf(kind) + (isList ? kinds.length : 0) + (OWN.includes(name) ? 2 * kinds.length : 0);
   const compared = columnsOf(resource).filter(
-    ({ name, kind }) => name !== resource.display && !OWN.includes(name) && COMPARED.includes(kind),
+    ({ name, kind }) => name !== 'updated_at' && kinds.includes(kind),
   );
-  const created: Column = { ...undeclared('created_at'), kind: 'time' };
-  return [...compared.sort((a, b) => rank(a) - rank(b)), created].slice(0, MAX_COLUMNS);
+  return compared.sort((a, b) => rank(a) - rank(b));
 });
 
 /** Whether a record has missed a day on which it is due: its first choice is not the last one, such as closed. */

@@ -1,8 +1,8 @@
 import { html } from '../../formats/html.js';
 import type { JsonObject } from '../../json.js';
 import { eventsList } from './change-author.js';
+import { optionsOf } from './form-html.js';
 import { type Caller, readAs } from './inner-read.js';
-import { selectOf } from './list-table.js';
 import type { Page } from './pages.js';
 import { collectionsFor, type Site } from './site.js';
 
@@ -26,7 +26,7 @@ export const eventsPage: Page = {
     const options = [...new Set(['', ...known, types])].map((each) => [each, each || 'all'] as const);
     return {
       title: 'Changes',
-      body: html`<form class="tools">${selectOf('types', 'types', 'Types', options, types)} <button>Show</button></form>
+      body: html`<form class="tools"><label>Types <select name="types">${optionsOf(options, types)}</select></label> <button>Show</button></form>
 ${events.length === 0 ? html`<p>No events among the newest.</p>` : await eventsList(names, events)}`,
     };
   },

@@ -9,7 +9,7 @@ import { ofDocument } from '../../limits/turn.js';
 import { type Column, listColumns, titleLabel } from './columns.js';
 import { hostOf } from './inner-read.js';
 import type { PageContext } from './layout.js';
-import { listQueryOf } from './list-query.js';
+import { ListView } from './list-query.js';
 import { Names } from './names.js';
 
 /** The parameter of a page for the file with all that its list selects: `csv` or `json`. */
@@ -20,8 +20,6 @@ const PART = 100;
 const PART_CHARACTERS = 1_048_576;
 /** Spreadsheets read a file as UTF-8 if it begins with this mark. */
 const BYTE_ORDER_MARK = '\ufeff';
-/** The parameters of a page that a whole list does not have. */
-const OF_PAGES = ['page', 'limit', 'count', 'fields', 'include', 'excerpts', 'group', 'aggregate'];
 
 /**
  * A file with all records of a list, streamed as the list in lines is: JSON with all fields, or CSV for spreadsheets with the columns
@@ -34,16 +32,16 @@ export async function exportReply(
 ): Promise<Reply | undefined> {
   const format = request.query.parameters.get(EXPORT);
   if (format !== 'csv' && format !== 'json') return undefined;
-  const query = new URLSearchParams(listQueryOf(request.query));
-  const columns = listColumns(resource, query.get('fields')?.split(','), []);
-  for (const name of OF_PAGES) query.delete(name);
-  const reply = await list.run({
-    ...{ ...request, headers: hostOf(request.headers), type: NDJSON_TYPE, query: new Query(String(query)) },
-  });
+  const { parameters, selection, chosen } = new ListView(resource, site, request);
+  const order = [...parameters].filter(([name]) => name === 'sort' || name === 'order');
+  const query = new Query(String(new URLSearchParams([...selection, ...order])));
+  const headers = hostOf(request.headers);
+  const reply = await list.run({ ...request, headers, type: NDJSON_TYPE, query });
   const { content } = reply;
   if (content?.kind !== 'rows') return reply;
   const { lines: _, ...rows } = content;
   const isCsv = format === 'csv';
+  const columns = listColumns(resource, chosen, []);
   // A long file has too many names for memory.
   const openNames = () => new Names(site, request, Number.POSITIVE_INFINITY);
   return {
@@ -61,8 +59,7 @@ export async function exportReply(
  * The rows of a spreadsheet, which have the name of a reference beside its id. Records wait for each other, so that the names of many
  * are read by one request.
  */
-function spreadsheetLines(resource: Resource, chosen: readonly Column[], openNames: () => Names): Lines {
-  const columns = chosen.filter(({ kind }) => kind !== 'id');
+function spreadsheetLines(resource: Resource, columns: readonly Column[], openNames: () => Names): Lines {
   const labels = columns.flatMap(({ kind, label }) =>
     kind === 'reference' ? [label, `${label} id`] : [label],
   );
@@ -84,8 +81,8 @@ function spreadsheetLines(resource: Resource, chosen: readonly Column[], openNam
     [waiting, characters] = [[], 0];
     const names = openNames();
     await names.readFor(resource, records, Number.POSITIVE_INFINITY);
-    const rows = records.map((record) => ({ ...rowOf(record, names) }) as unknown as JsonObject);
-    return rows.map((row) => csvRow(row, Object.keys(heads))).join('');
+    const row = (record: JsonObject) => ({ ...rowOf(record, names) }) as unknown as JsonObject;
+    return records.map((record) => csvRow(row(record), Object.keys(heads))).join('');
   };
   return {
     header: BYTE_ORDER_MARK + csvHeader(heads),

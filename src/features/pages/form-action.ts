@@ -24,7 +24,7 @@ type ShownPage = Promise<PageContent | undefined> | PageContent | undefined;
 export interface PageForm {
   /** A page to show before anything is done; undefined: nothing is missing. */
   readonly before?: (submitted: Submitted) => ShownPage;
-  /** The query of the request for which a form stands; absent: that of the page. */
+  /** The query of the request for which a form stands; absent: none. */
   readonly queryOf?: (submitted: Submitted) => string;
   /** The body of the request for which a form stands; absent: it has none. Rejects with 400. */
   readonly bodyOf?: (submitted: Submitted) => Promise<Body | undefined>;
@@ -47,7 +47,6 @@ export function formEndpoint(route: Route, form: PageForm, site: Site): OpenEndp
     requires: hasSignIn(site) ? 'optional' : 'credential',
     accepts: [FORM_TYPE],
     offers: [HTML_TYPE],
-    parameters: [],
     run: async (request) => {
       const entered = new SubmittedForm(request.body?.value);
       const forms = new FormTokens(request, site);
@@ -85,7 +84,7 @@ async function runFor(endpoint: OpenEndpoint, form: PageForm, submitted: Submitt
   const { request, method, entered } = submitted;
   const permission = permit(request.principal, endpoint.requires, request.params);
   const body = await form.bodyOf?.(submitted);
-  const query = form.queryOf ? new Query(form.queryOf(submitted)) : request.query;
+  const query = new Query(form.queryOf?.(submitted) ?? '');
   const { host, cookie } = request.headers;
   const own = { host, cookie, 'if-match': entered.own('_etag'), 'idempotency-key': entered.own('_key') };
   const headers = Object.fromEntries(Object.entries(own).filter(([, value]) => value));

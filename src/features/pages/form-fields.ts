@@ -9,6 +9,9 @@ import { jsonText } from './values.js';
 /** How one value is entered. `others` are all fields that the schema does not declare, as one JSON object. */
 export type FieldKind = ColumnKind | 'secret' | 'others';
 
+/** Values among which a person chooses. */
+export type Options = readonly (readonly [value: string, label: string])[];
+
 /** The keywords of the schema of a record. */
 type FieldsSchema = Pick<FieldSchema, 'properties' | 'required' | 'additionalProperties'>;
 
@@ -21,6 +24,8 @@ export interface FormField extends Omit<Column, 'kind'> {
   /** The name in the form: a JSON Pointer, which failures of validation name too. `*` for `others`. */
   readonly name: string;
   readonly kind: FieldKind;
+  /** The values of a choice with their labels; absent: `choices`, which are their own labels. */
+  readonly options?: Options | undefined;
   readonly isRequired: boolean;
   readonly schema: FieldSchema;
 }

@@ -2,7 +2,7 @@ import type { Failure } from '../../errors/problem.js';
 import { type Html, hidden, html, type Part } from '../../formats/html.js';
 import { messageOf } from '../../validation/failure-messages.js';
 import { LONG } from './columns.js';
-import { type FieldKind, type FormField, isAt, type Texts } from './form-fields.js';
+import { type FieldKind, type FormField, isAt, type Options, type Texts } from './form-fields.js';
 import type { FormTokens } from './form-token.js';
 import { capitalized } from './labels.js';
 import { meaningKey, type Named } from './reference-input.js';
@@ -72,7 +72,7 @@ export function inputOf(field: FormField, filled: Filled): Html {
   const label = html`${field.label}${isRequired && html` <span class="dim">(required)</span>`}`;
   const offers = offerList(field, filled);
   if (isList)
-    return html`<fieldset id="${id}"${kind !== 'choice' && html` class="rows"`}${state}><legend>${label}</legend>${kind === 'choice' ? boxesOf(field, values) : rowsOf(field, values, filled)}${offers}${notes}</fieldset>\n`;
+    return html`<fieldset id="${id}"${kind !== 'choice' && html` class="rows"`}${state}><legend>${label}</legend>${kind === 'choice' ? boxesOf(name, optionsIn(field), values) : rowsOf(field, values, filled)}${offers}${notes}</fieldset>\n`;
   const attributes = html`id="${id}" name="${name}"${state}${isRequired && html` required`}`;
   const row = html`<div class="field"><label for="${id}">${label}</label>
 ${control(field, values[0] ?? '', filled, attributes)}${offers}${notes}</div>\n`;
@@ -82,8 +82,12 @@ ${control(field, values[0] ?? '', filled, attributes)}${offers}${notes}</div>\n`
     : row;
 }
 
-const boxesOf = ({ name, choices }: FormField, texts: readonly string[]): Html =>
-  html`<div class="checks">${choices.map(String).map((each) => boxOf(name, each, each, texts.includes(each)))}</div>`;
+/** Boxes of which several may be checked. */
+export const boxesOf = (name: string, options: Options, texts: readonly string[]): Html =>
+  html`<div class="checks">${options.map(([value, label]) => boxOf(name, value, label, texts.includes(value)))}</div>`;
+
+const optionsIn = ({ options, choices }: FormField): Options =>
+  options ?? choices.map((each) => [String(each), String(each)]);
 
 /** Empty inputs after the items of an array. */
 const EMPTY_ROWS = ['', ''];
@@ -103,7 +107,7 @@ const offerList = (field: FormField, filled: Filled): Part => {
 };
 
 export const idOf = ({ name }: FormField, { id }: Filled): string =>
-  `${id}-${name === '*' ? 'others' : name.slice(1).replace(/[^\w-]/g, (character) => `.${character.charCodeAt(0)}`)}`;
+  `${id}-${name === '*' ? 'others' : name.replace(/^\//, '').replace(/[^\w-]/g, (character) => `.${character.charCodeAt(0)}`)}`;
 
 /** A fault of a field or of a part of it, in words. */
 export const faultText = ({ name, path: members }: FormField, { path, message }: Failure): string =>
@@ -111,11 +115,10 @@ export const faultText = ({ name, path: members }: FormField, { path, message }:
 
 /** The input of one value. */
 function control(field: FormField, text: string, filled: Filled, attributes: Html): Html {
-  const { kind, choices } = field;
+  const { kind } = field;
   if (kind === 'reference') return referenceControl(field, text, filled, attributes);
   if (kind === 'flag') return select(Object.entries(YES_OR_NO), text, attributes);
-  const options = choices.map((each) => [String(each), String(each)] as const);
-  if (kind === 'choice') return select(options, text, attributes);
+  if (kind === 'choice') return select(optionsIn(field), text, attributes);
   if (LINES.includes(kind) || /[\r\n]/.test(text))
     return html`<textarea rows="5" ${attributes}>\n${text}</textarea>`;
   return html`<input ${typeOf(field, text)} ${attributes} value="${kind === 'secret' ? '' : text}">`;
@@ -129,7 +132,7 @@ function typeOf({ kind, item }: FormField, text: string): Html {
   if (kind === 'number') return decimal(item.minimum);
   if (kind === 'secret') return html`type="password" autocomplete="new-password"`;
   if (kind === 'time' && LOCAL_TIME.test(text)) return html`type="datetime-local" step="any"`;
-  return html`type="${INPUT_TYPES[item.format ?? ''] ?? 'text'}"`;
+  return html`type="${INPUT_TYPES[item.format ?? kind] ?? 'text'}"`;
 }
 
 /** An input for the name of a record; a choice where several records, or one of nearly this name, may be meant. */
@@ -143,7 +146,7 @@ function referenceControl(field: FormField, text: string, filled: Filled, attrib
 }
 
 /** The attributes of an input for a number. In type number browsers read "12,50" as 1250; some decimal keyboards have no minus. */
-export const decimal = (minimum = -1): Html =>
+const decimal = (minimum = -1): Html =>
   html`type="text" autocomplete="off"${minimum >= 0 && html` inputmode="decimal"`}`;
 
 /** A time that browsers show in their own input, which has no text for any other. */
@@ -155,7 +158,7 @@ const INPUT_TYPES: Readonly<Record<string, string>> = { email: 'email', date: 'd
 export const YES_OR_NO: Readonly<Record<string, string>> = { true: 'Yes', false: 'No' };
 
 /** A choice of one value or none; what else was entered is there as well. */
-function select(options: readonly (readonly [string, string])[], text: string, attributes: Html): Html {
+function select(options: Options, text: string, attributes: Html): Html {
   const all = [['', ''] as const, ...options];
   const isKnown = all.some(([value]) => value === text);
   return html`<select ${attributes}>${optionsOf(isKnown ? all : [...all, [text, text]], text)}</select>`;

@@ -6,17 +6,14 @@ import { groupKeys } from '../../list/read-groups.js';
 import { listParameters } from '../../list/read-list.js';
 import { type ColumnKind, columnsOf, labelOf } from './columns.js';
 import { filterChips } from './filter-page.js';
-import { YES_OR_NO } from './form-html.js';
-import { cellOf } from './labels.js';
 import type { Crumb, PageContent } from './layout.js';
 import type { ListView } from './list-query.js';
 import { type Head, tableOf } from './list-table.js';
 import type { Names } from './names.js';
+import { valueHtml } from './values.js';
 
 /** The kinds of fields with few values. */
 const FEW_VALUES: readonly (ColumnKind | undefined)[] = ['choice', 'flag', 'reference'];
-/** The parameters that groups do not have. */
-const OF_RECORDS = ['sort', 'order', 'limit', 'fields', 'include', 'count'];
 
 /** The fields by which a list is grouped, without periods of times. */
 const fieldKeys = (resource: Resource) => groupKeys(resource).filter(({ period }) => period === undefined);
@@ -26,10 +23,9 @@ export function groupsNav(view: ListView): Part {
   const { resource } = view;
   const kinds = new Map(columnsOf(resource).map(({ name, kind }) => [name, kind]));
   const few = fieldKeys(resource).filter(({ field }) => FEW_VALUES.includes(kinds.get(field)));
-  const without = Object.fromEntries(OF_RECORDS.map((name) => [name, null]));
   const sort = listParameters(resource).includes('sort') && { sort: '-count' };
   const links = few.map(({ name }) => {
-    const href = view.hrefWith({ ...without, group: escapeName(name), ...sort });
+    const href = view.hrefWith({ group: escapeName(name), ...sort }, view.selection);
     return html`<a href="${href}">${labelOf(resource, name)}</a>`;
   });
   return links.length > 0 && html`<h2>Count by</h2>\n<p class="links">${links}</p>`;
@@ -45,18 +41,16 @@ export async function groupsPage(
   const { resource, parameters } = view;
   const names = (parameters.get('group') ?? '').split(',');
   const keys = fieldKeys(resource).filter(({ name }) => names.includes(escapeName(name)));
-  const ungrouped = { group: null, aggregate: null, sort: null, limit: null };
   await known.readFor(resource, data);
   const members = Object.keys(data[0] ?? {}).filter((name) => !name.startsWith('_'));
   const heads = members.map((name): Head => ({ label: labelOf(resource, name) }));
   const max = Math.max(1, ...data.map(({ count }) => Number(count ?? 0)));
   const cell = (group: JsonObject, name: string): Part => {
     const value = member(group, name);
-    const isFlag = typeof value === 'boolean';
-    const text = isFlag ? YES_OR_NO[String(value)] : (known.of(String(value)) ?? cellOf(value));
-    if (!keys.some((key) => key.name === name)) return typeof value === 'number' ? value : text;
+    const text = known.of(String(value)) ?? valueHtml(value);
+    if (!keys.some((key) => key.name === name)) return text;
     const condition = value === null ? conditionName(name, 'null') : conditionName(name);
-    const href = view.hrefWith({ ...ungrouped, [condition]: String(value ?? true) });
+    const href = view.hrefWith({ [condition]: String(value ?? true) }, view.selection);
     return html`<a href="${href}">${text || 'none'}</a>`;
   };
   const rows = data.map((group) => [
@@ -69,7 +63,7 @@ export async function groupsPage(
       .join(' and ')
       .toLowerCase()}`,
     crumbs,
-    body: html`<div class="chips">${filterChips(view, known)}<span class="dim">${data.length} ${data.length === 1 ? 'group' : 'groups'}</span> <a href="${view.hrefWith(ungrouped)}">The records</a></div>
+    body: html`<div class="chips">${filterChips(view, known)}<span class="dim">${data.length} ${data.length === 1 ? 'group' : 'groups'}</span> <a href="${view.hrefWith({}, view.selection)}">The records</a></div>
 ${data.length === 0 ? html`<p>There are no groups.</p>` : tableOf([...heads, { label: 'Share', style: 'bar' }], rows)}`,
   };
 }

@@ -1,7 +1,8 @@
 import type { Resource } from '../../collection/resource.js';
+import { hidden, type Part } from '../../formats/html.js';
 import type { Query } from '../../http/query-parameters.js';
 import type { Request } from '../../http/request.js';
-import { escapeName } from '../../list/query-names.js';
+import { escapeName, isCondition } from '../../list/query-names.js';
 import { hasGroups } from '../../list/read-groups.js';
 import { listParameters, readList } from '../../list/read-list.js';
 import { isRelevance, sortNames } from '../../list/read-sort.js';
@@ -32,12 +33,10 @@ export function dayAfter(day: string, days: number): string {
 /** Parameters of pages, and parameters of lists for what no page shows. */
 const NOT_SHOWN = /^(_|include|excerpts|fields\[[^\]])/;
 
-/** The query of a list's page as the API reads it: always a page, and without filters that were left empty. */
+/** The query of a list's page as the API reads it: always a page, and without what was left empty in a form. */
 export function listQueryOf({ parameters: given }: Query): string {
   const result = new URLSearchParams(
-    [...given].filter(
-      ([name, value]) => !NOT_SHOWN.test(name) && (value !== '' || !/^(filter\[|search$)/.test(name)),
-    ),
+    [...given].filter(([name, value]) => !NOT_SHOWN.test(name) && value !== ''),
   );
   for (const [name, value] of given) {
     // The last day of a range counts as a whole.
@@ -52,8 +51,6 @@ export function listQueryOf({ parameters: given }: Query): string {
   // Each chosen column is a value of its own.
   const fields = result.getAll('fields');
   if (fields.length > 1) result.set('fields', [...new Set(fields)].join(','));
-  // A form beside the list shows none of its records.
-  if (given.has('_new') || given.has('_filter')) result.set('limit', '1');
   if (!result.has('page') && !hasGroups(result)) result.set('page', '1');
   return String(result);
 }
@@ -80,14 +77,21 @@ export class ListView {
     this.parameters = new URLSearchParams(listQueryOf(request.query));
   }
 
+  /** Which records the list has: its conditions and its search. */
+  get selection(): URLSearchParams {
+    return new URLSearchParams(
+      [...this.parameters].filter(([name]) => isCondition(name) || name === 'search'),
+    );
+  }
+
   /** The names of the columns that the address chooses. */
   get chosen(): readonly string[] | undefined {
     return this.parameters.get('fields')?.split(',');
   }
 
-  /** The address of the first page of another selection; null removes a parameter. */
-  hrefWith(changes: Readonly<Record<string, string | null>>): string {
-    const next = new URLSearchParams(this.parameters);
+  /** The address of the first page with other parameters; null removes one. */
+  hrefWith(changes: Readonly<Record<string, string | null>>, given = this.parameters): string {
+    const next = new URLSearchParams(given);
     next.delete('page');
     for (const [name, value] of Object.entries(changes)) {
       if (value === null) next.delete(name);
@@ -95,6 +99,11 @@ export class ListView {
     }
     const text = String(next);
     return text === '' ? this.path : `${this.path}?${text}`;
+  }
+
+  /** The parameters besides some, as a form repeats them. */
+  without(...names: readonly string[]): Part {
+    return [...this.parameters].flatMap(([name, value]) => (names.includes(name) ? [] : hidden(name, value)));
   }
 
   /** An order by each field that sorts. The one in effect reverses the direction. Throws 400. */
@@ -108,7 +117,7 @@ export class ListView {
       const isByRelevance = isRelevance(resource, field);
       if (isByRelevance && list.search === '') return [];
       const next = isByRelevance ? null : order === 'asc' ? 'desc' : 'asc';
-      const name = isByRelevance ? field : escapeName(field);
+      const name = escapeName(field);
       return { field, name, href: () => this.hrefWith({ sort: name, order: next }), order };
     });
   }

@@ -4,7 +4,6 @@ import { type Html, html, type Part } from '../../formats/html.js';
 import { isObject, type Json, type JsonObject } from '../../json.js';
 import { isRelevance } from '../../list/read-sort.js';
 import { type Column, titleLabel } from './columns.js';
-import { optionsOf } from './form-html.js';
 import { cellOf, collectionLabel, fieldLabel } from './labels.js';
 import type { ListView, Sort } from './list-query.js';
 import type { Names } from './names.js';
@@ -72,16 +71,6 @@ export const facts = (json: JsonObject, shownAs: Readonly<Record<string, Part>> 
       return members.map(([inner, each]) => [`${label}: ${fieldLabel(inner).toLowerCase()}`, factHtml(each)]);
     }),
   );
-
-/** A labelled choice of one value. */
-export const selectOf = (
-  id: string,
-  name: string,
-  label: string,
-  options: readonly (readonly [value: string, label: string])[],
-  given?: string,
-): Html =>
-  html`<label for="${id}">${label}</label><select id="${id}" name="${name}">${optionsOf(options, given)}</select>`;
 
 /** The records of a list: the name of each with a link to its page, and some columns; with boxes to choose records. */
 export function recordsTable(

@@ -44,7 +44,7 @@ function pagesOf(
     return [
       [`/${name}`, listPage(resource)],
       [`/${name}/:id`, recordPage(resource)],
-      ...(nested === undefined ? [] : [[nested, listPage(resource, true)] as [string, Page]]),
+      ...(nested === undefined ? [] : [[nested, listPage(resource)] as [string, Page]]),
     ];
   });
   return new Map<string, Page>([

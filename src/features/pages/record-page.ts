@@ -6,7 +6,7 @@ import { conditionName } from '../../list/query-names.js';
 import { OWNED } from '../../validation/validation.js';
 import { actorHtml, changesOf } from './change-author.js';
 import { invitationLink } from './collection-page.js';
-import { columnsOf, labelOf, MAX_UNDECLARED, undeclared, undeclaredNames } from './columns.js';
+import { columnOf, columnsOf, labelOf, MAX_UNDECLARED, undeclared, undeclaredNames } from './columns.js';
 import { editableOf } from './form-model.js';
 import { readListAs } from './inner-read.js';
 import { collectionLabel, wordsOf } from './labels.js';
@@ -135,9 +135,10 @@ async function history(resource: Resource, shown: PageOptions): Promise<Part> {
   const fieldsOf = changes.flatMap(({ changes: changed }) => changed ?? []);
   const values = fieldsOf.flatMap(({ name, before, after }) => [{ [name]: before }, { [name]: after }]);
   await names.readFor(resource, values as readonly JsonObject[]);
-  const columnOf = (name: string) => columnsOf(resource).find((each) => each.name === name);
   const shownAs = (name: string, given: Json | undefined): Part =>
-    given === undefined ? html`<span class="dim">none</span>` : valueHtml(given, columnOf(name), names);
+    given === undefined
+      ? html`<span class="dim">none</span>`
+      : valueHtml(given, columnOf(resource, name), names);
   const items = changes.map(({ type, time, version, actor, changes: changed }) => {
     const verb = type.slice(type.lastIndexOf('.') + 1);
     const list =

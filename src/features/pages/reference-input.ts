@@ -29,7 +29,12 @@ export type Named =
 export const meaningKey = ({ to }: FormField, text: string): string => `${to} ${text.trim()}`;
 
 /** The records of a list by name, and the number of all; undefined: the caller does not get the list. */
-async function namedIn(site: Site, caller: Caller, resource: Resource, query: Record<string, string>) {
+export async function choicesIn(
+  site: Site,
+  caller: Caller,
+  resource: Resource,
+  query: Record<string, string>,
+) {
   const list = await readListAs(site, caller, `/${resource.name}`, { ...nameFields(resource), ...query });
   const [names, records] = [new Names(site, caller), list?.data ?? []];
   await names.readTitles(resource, records);
@@ -40,12 +45,15 @@ async function namedIn(site: Site, caller: Caller, resource: Resource, query: Re
   return { choices, total: list?.total };
 }
 
-/** The records of a collection by name, if they are few; undefined: there are more, or the caller does not get the list. */
-export async function fewRecords(site: Site, caller: Caller, resource: Resource) {
-  const { choices, total = MAX_OFFERED + 1 } = await namedIn(site, caller, resource, {
+/** The records of a collection by name, if these are few; none: there are more, or the caller does not get the list. */
+export async function fewRecords(site: Site, caller: Caller, collection: string | undefined) {
+  const known = collectionsFor(site, caller.principal);
+  const resource = known.find((each) => each.resource.name === collection)?.resource;
+  if (!resource || titleFields(resource).length === 0) return [];
+  const { choices, total = MAX_OFFERED + 1 } = await choicesIn(site, caller, resource, {
     limit: String(MAX_OFFERED),
   });
-  return total > MAX_OFFERED ? undefined : choices;
+  return total > MAX_OFFERED ? [] : choices;
 }
 
 /** The names that a form offers for its references, by the collection, as far as the caller may read them. */
@@ -54,12 +62,10 @@ export async function offersFor(
   caller: Caller,
   fields: readonly FormField[],
 ): Promise<ReadonlyMap<string, readonly string[]>> {
-  const known = collectionsFor(site, caller.principal).filter(({ resource }) =>
-    fields.some(({ to }) => to === resource.name),
-  );
-  const offers = known.map(async ({ resource }) => {
-    const few = (await fewRecords(site, caller, resource)) ?? [];
-    return [resource.name, few.map(({ name }) => name).filter(isEntered)] as const;
+  const collections = new Set(fields.flatMap(({ to }) => to ?? []));
+  const offers = [...collections].map(async (to) => {
+    const few = await fewRecords(site, caller, to);
+    return [to, few.map(({ name }) => name).filter(isEntered)] as const;
   });
   return new Map(await Promise.all(offers));
 }
@@ -71,7 +77,10 @@ export async function offersFor(
 export async function findNamed(site: Site, caller: Caller, { to }: FormField, text: string): Promise<Named> {
   const resource = collectionOf(site, to)?.resource;
   if (resource && ID.test(text)) {
-    const { total } = await namedIn(site, caller, resource, { [conditionName('id')]: text, count: 'none' });
+    const { total } = await choicesIn(site, caller, resource, {
+      [conditionName('id')]: text,
+      count: 'none',
+    });
     return total === 0 ? { message: `No such ${resource.singular} exists.`, choices: [] } : { id: text };
   }
   if (!resource || titleFields(resource).length === 0) return { message: 'must be an id', choices: [] };
@@ -79,7 +88,7 @@ export async function findNamed(site: Site, caller: Caller, { to }: FormField, t
   const called = `called “${cut(text, MAX_NAME_CHARACTERS)}”`;
   if (text.length > MAX_NAME_CHARACTERS) return { message: `no ${singular} is ${called}`, choices: [] };
   const read = async (condition: Record<string, string>): Promise<readonly Choice[]> =>
-    (await namedIn(site, caller, resource, { count: 'none', limit: String(MAX_COMPARED), ...condition }))
+    (await choicesIn(site, caller, resource, { count: 'none', limit: String(MAX_COMPARED), ...condition }))
       .choices;
   const known = collectionsFor(site, caller.principal);
   const { path = [], operators = [] } = textPath(resource, titleFields(resource)[0]!, known) ?? {};

@@ -23,7 +23,7 @@ export const nameFields = (resource: Resource): Readonly<Record<string, string>>
 });
 
 /** The names in a filter that lead to a text, and the operators of the text. */
-interface TextPath {
+export interface TextPath {
   readonly path: readonly string[];
   readonly operators: readonly Operator[];
 }

@@ -27,17 +27,15 @@ export function valueHtml(
   isWhole = false,
 ): Part {
   if (value === undefined || value === null || value === '') return undefined;
-  const isList = Array.isArray(value);
-  const isLong = isList
-    ? value.some(isLarge) || (JSON_KINDS.includes(column.kind) && value.length > MAX_ITEMS)
-    : isLarge(value);
+  const values = [value].flat() as readonly Json[];
+  const isLong = values.some(isLarge) || (JSON_KINDS.includes(column.kind) && values.length > MAX_ITEMS);
   if (isWhole && isLong)
     return typeof value === 'string'
       ? cut(value, MAX_LONG)
       : html`<pre>${cut(jsonText(value), MAX_LONG)}</pre>`;
-  if (!isList) return oneValue(column, value, names);
-  const shown = value.slice(0, MAX_ITEMS).map((each) => itemHtml(column, each, names));
-  const rest = value.length - shown.length;
+  if (!Array.isArray(value)) return oneValue(column, value, names);
+  const shown = values.slice(0, MAX_ITEMS).map((each) => itemHtml(column, each, names));
+  const rest = values.length - shown.length;
   return shown.length > 0 && [...shown, rest > 0 && ` and ${rest} more`];
 }
 

@@ -21,7 +21,7 @@ t.test('the forms and links of a page produce requests that are accepted', async
     t.match(filtered.text, 'aria-label="Remove the filter', `the filter by ${NAMES[index]} is shown`);
   }
   const heads = linksOf(page.text).filter((href) => href.includes('sort='));
-  const [, options = ''] = /<select id="sort"[^>]*>([\s\S]*?)<\/select>/.exec(filters.text) ?? [];
+  const [, options = ''] = /<select id="filter-sort"[^>]*>([\s\S]*?)<\/select>/.exec(filters.text) ?? [];
   const sorts = [...options.matchAll(/value="([^"]*)"/g)].map(
     ([, value]) => `/things?${new URLSearchParams({ sort: unescaped(value!), order: 'asc' })}`,
   );

@@ -92,7 +92,7 @@ t.test('pages of members under access rules', async (t) => {
 
   t.test('a search without result leads to the filter by names', async (t) => {
     const { text } = await ben.get('/issues?search=nothing');
-    t.match(text, '<a href="/issues?_filter=1">Filter by the name of project, assignee, author</a>');
+    t.match(text, '<a href="/issues?_filter=1">filter by the names of others</a>, which no search finds.');
   });
 
   t.test('pages of errors name the user who has signed in', async (t) => {
@@ -108,22 +108,18 @@ t.test('pages of members under access rules', async (t) => {
     t.notMatch((await service.send('GET', '/nothing', { headers: script })).text, 'Ben Example');
   });
 
-  t.test('the list below a record changes several records, and is the way back', async (t) => {
+  t.test('the list below a record changes several records, and its records are the way back', async (t) => {
     const path = `/projects/${project.id}/issues`;
     const list = await ada.get(`${path}?sort=title`);
     const ids = issues.map(({ id }) => id);
     const chosen = { _id: ids, _bulk: 'PATCH', _field: '/status' };
     const confirmation = await ada.submit(t, list, 'Edit…', chosen);
-    t.match(confirmation.text, `<a href="${path}?sort=title">Cancel</a>`);
+    const back = `/issues?sort=title&filter%5BprojectId%5D=${project.id}`;
+    t.match(confirmation.text, `<a href="${back.replaceAll('&', '&#38;')}">Cancel</a>`);
     const changed = await ada.submit(t, confirmation, 'Change 2 issues', { '/status': 'closed', _id: ids });
-    const location = `${path}?sort=title&_done=saved&_records=2`;
+    const location = `${back}&_done=saved&_records=2`;
     t.match(changed, { status: 303, headers: { location } });
     t.equal((await send('GET', `/issues/${ids[0]}`)).json.status, 'closed');
-    for (const _back of ['//example.org/issues', '/\\example.org', 'https://example.org/', ''])
-      t.match(
-        (await ada.submit(t, list, 'Edit…', { ...chosen, _back })).text,
-        '<a href="/issues">Cancel</a>',
-      );
   });
 
   t.test('an administrator ends the sessions of a user', async (t) => {
