@@ -1,4 +1,4 @@
-import { perResource, type Resource } from '../../collection/resource.js';
+import type { Resource } from '../../collection/resource.js';
 import { badRequest, filterRequired } from '../../errors/request-errors.js';
 import { type Html, hidden, html } from '../../formats/html.js';
 import { MERGE_PATCH } from '../../http/media-types.js';
@@ -39,16 +39,11 @@ export function bulkBar(
     html`${form}${table}<div class="bulk tools"><span id="chosen">Change chosen ${wordsOf(resource.name)} together</span> ${edit}${remove}</div></form>`;
 }
 
-/** The fields that can be the same in several records. */
-const fieldsOf = perResource((resource): readonly FormField[] =>
+/** The fields of which a form can set one in several records. */
+const fieldsOf = (resource: Resource): readonly FormField[] =>
   editableOf(resource).change.filter(
-    ({ kind, name, path }) =>
-      path.length === 1 &&
-      kind !== 'others' &&
-      kind !== 'secret' &&
-      !resource.unique.some(({ fields }) => `/${fields.join()}` === name),
-  ),
-);
+    ({ kind, path }) => path.length === 1 && kind !== 'others' && kind !== 'secret',
+  );
 
 /** The actions of a list's forms: those of chosen records with a page of confirmation before, or else `creation`. */
 export function bulkPage(resource: Resource, creation: PageForm): PageForm {

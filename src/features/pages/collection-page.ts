@@ -54,13 +54,14 @@ async function contentOf(resource: Resource, shown: PageOptions): Promise<PageCo
   const columns = listColumns(resource, view.chosen, data).filter(
     ({ name }) => view.chosen || name !== above,
   );
+  const count = html`${meta.total.toLocaleString('en')} ${wordsOf(meta.total === 1 ? resource.singular : resource.name)}`;
   const bulk = bulkBar(resource, shown);
   const table = recordsTable(view, data, columns, names, bulk !== undefined);
   return {
     title: collectionLabel(resource.name),
     crumbs: crumbs.slice(0, -1),
-    tools: html`${declarationLink(shown, 'Declaration', resource.name)}<a class="button" href="${view.hrefWith({ _columns: '1' })}">Columns</a>${exportMenu(view, meta)}${invitationLink(resource, canCreate, shown)}${canCreate && html`<a class="button main" href="${view.path}?_new">New ${wordsOf(resource.singular)}</a>`}`,
-    body: html`${searchBar(view, html`<span class="dim">${summaryOf(resource, data.length, meta)}</span>`)}
+    tools: html`${declarationLink(shown, 'Declaration', resource.name)}<a class="button" href="${view.hrefWith({ _columns: '1' })}">Columns</a>${exportMenu(view)}${invitationLink(resource, canCreate, shown)}${canCreate && html`<a class="button main" href="${view.path}?_new">New ${wordsOf(resource.singular)}</a>`}`,
+    body: html`${searchBar(view, html`<span class="dim">${count}</span>`)}
 <div class="chips">${filterChips(view, names)}</div>
 ${data.length === 0 ? emptyText(view, canCreate) : (bulk?.(table) ?? table)}
 ${pagesNav(links, meta)}`,
@@ -69,7 +70,7 @@ ${pagesNav(links, meta)}`,
 
 interface ListJson {
   readonly data: readonly JsonObject[];
-  readonly meta: { readonly page: number; readonly total?: number; readonly totalPages?: number };
+  readonly meta: { readonly page: number; readonly total: number; readonly totalPages: number };
   readonly links: Readonly<Record<string, string | null>>;
 }
 
@@ -116,12 +117,10 @@ export const invitationLink = (
   html`<a class="button" href="${site.prefix}/invitations?${String(new URLSearchParams({ _new: '', ...(parent && above !== undefined && { [fillOf('create', name, parent.field)]: above }) }))}">Invite</a>`;
 
 /** Links to files with all records that the list selects. */
-function exportMenu(view: ListView, { total }: ListJson['meta']): Html {
-  const many = total === undefined ? 'All' : `All ${total.toLocaleString('en')}`;
-  return html`<details class="pop"><summary class="button">Export</summary><div class="links">
-<a href="${view.hrefWith({ [EXPORT]: 'csv' })}">${many} for a spreadsheet (CSV)</a>
-<a href="${view.hrefWith({ [EXPORT]: 'json' })}">${many} as JSON</a></div></details>`;
-}
+const exportMenu = (view: ListView): Html =>
+  html`<details class="pop"><summary class="button">Export</summary><div class="links">
+<a href="${view.hrefWith({ [EXPORT]: 'csv' })}">All that match, for a spreadsheet (CSV)</a>
+<a href="${view.hrefWith({ [EXPORT]: 'json' })}">All that match, as JSON</a></div></details>`;
 
 function emptyText(view: ListView, canCreate: boolean): Html {
   const { resource, path, selection } = view;
@@ -129,11 +128,6 @@ function emptyText(view: ListView, canCreate: boolean): Html {
   if (selection.size > 0)
     return html`<p>No ${many} match. <a href="${path}">Show all</a>, or <a href="${view.hrefWith({ search: null, _filter: '1' })}">filter by the names of others</a>, which no search finds.</p>`;
   return html`<p>There are no ${many} yet.${canCreate && html` <a href="${path}?_new">Create the first one</a>`}</p>`;
-}
-
-function summaryOf({ name, singular }: Resource, shown: number, { page, total }: ListJson['meta']): string {
-  if (total === undefined) return `${shown} records on page ${page}`;
-  return `${total.toLocaleString('en')} ${total === 1 ? wordsOf(singular) : wordsOf(name)}`;
 }
 
 /** Links to the other pages: by number where the number of pages is known. */

@@ -25,7 +25,7 @@ type Numbers = Readonly<Record<Bound | 'multipleOf', number>>;
 
 /** The ways in which people read the values of a field. Lists show the first ones, in this order, and the others if they are chosen. */
 const COMPARED = ['choice', 'reference', 'date', 'number', 'flag', 'time', 'text'] as const;
-export type ColumnKind = (typeof COMPARED)[number] | 'long' | 'json' | 'id' | 'plain';
+export type ColumnKind = (typeof COMPARED)[number] | 'long' | 'json' | 'plain';
 
 /** A field as lists and records show it. */
 export interface Column {
@@ -47,8 +47,8 @@ export function fieldColumn(name: string, schema: FieldSchema): Column {
   const item = typeof schema.items === 'object' ? schema.items : schema;
   const to = item['x-references'];
   const label = fieldLabel(name, schema.title, to !== undefined);
-  const [kind, choices] = [columnKind(item), fixedValues(item)];
-  return { name, label, kind, choices, to, isList: item !== schema, item };
+  const choices = item.const === undefined ? (item.enum ?? []) : [item.const];
+  return { name, label, kind: columnKind(item), choices, to, isList: item !== schema, item };
 }
 
 /** Columns of a list besides its first one, and fields without a declaration that pages look at. */
@@ -68,10 +68,7 @@ export const columnsOf = perResource(({ schema, writeOnly }): readonly Column[] 
 });
 
 /** A field that no declaration describes. */
-export const undeclared = (name: string): Column => ({
-  ...fieldColumn(name, {}),
-  kind: name === 'id' ? 'id' : 'plain',
-});
+export const undeclared = (name: string): Column => ({ ...fieldColumn(name, {}), kind: 'plain' });
 
 /** The column of a field; undefined: no declaration describes it. */
 export const columnOf = (resource: Resource, field: string): Column | undefined =>
@@ -80,10 +77,6 @@ export const columnOf = (resource: Resource, field: string): Column | undefined 
 /** The label of a field, or of a relation. */
 export const labelOf = (resource: Resource, field: string): string =>
   columnOf(resource, field)?.label ?? fieldLabel(field.replaceAll('.', ' '));
-
-/** The values that a field may have, if its schema lists them. */
-const fixedValues = ({ enum: values, const: only }: FieldSchema): readonly unknown[] =>
-  only === undefined ? (values ?? []) : [only];
 
 /** How people read one value of a field. */
 function columnKind(schema: FieldSchema): ColumnKind {
@@ -95,8 +88,7 @@ function columnKind(schema: FieldSchema): ColumnKind {
   if (types.every((type) => type === 'boolean')) return 'flag';
   if (schema.format === 'date-time') return 'time';
   if (schema.format === 'date') return 'date';
-  const isLong =
-    (schema.maxLength ?? 0) > LONG && schema.format === undefined && schema.pattern === undefined;
+  const isLong = (schema.maxLength ?? 0) > LONG && !schema.format && !schema.pattern;
   return isLong ? 'long' : 'text';
 }
 
@@ -141,11 +133,8 @@ export const titleLabel = (resource: Resource): string =>
 
 /** The first names of the fields of some records that the declaration does not have. */
 export function undeclaredNames({ schema }: Resource, records: readonly JsonObject[]): string[] {
-  const names = new Set<string>();
-  for (const name of records.flatMap(Object.keys)) {
-    const isOwn = name === 'id' || OWN.includes(name) || name.startsWith('_');
-    if (!isOwn && !Object.hasOwn(schema.properties, name)) names.add(name);
-    if (names.size === MAX_UNDECLARED) break;
-  }
-  return [...names];
+  const isOwn = (name: string) => name === 'id' || OWN.includes(name) || name.startsWith('_');
+  const names = [...new Set(records.flatMap(Object.keys))];
+  const rest = names.filter((name) => !isOwn(name) && !Object.hasOwn(schema.properties, name));
+  return rest.slice(0, MAX_UNDECLARED);
 }

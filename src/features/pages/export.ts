@@ -15,11 +15,13 @@ import { Names } from './names.js';
 /** The parameter of a page for the file with all that its list selects: `csv` or `json`. */
 export const EXPORT = '_export';
 
-/** Records, and characters of their documents, whose names are read together. */
+/** Records, and characters of their documents and so of their ids, whose names are read together. */
 const PART = 100;
-const PART_CHARACTERS = 1_048_576;
+const PART_CHARACTERS = 65_536;
 /** Spreadsheets read a file as UTF-8 if it begins with this mark. */
 const BYTE_ORDER_MARK = '\ufeff';
+
+type Context = Pick<PageContext, 'site' | 'request'>;
 
 /**
  * A file with all records of a list, streamed as the list in lines is: JSON with all fields, or CSV for spreadsheets with the columns
@@ -27,7 +29,7 @@ const BYTE_ORDER_MARK = '\ufeff';
  */
 export async function exportReply(
   resource: Resource,
-  { site, request }: Pick<PageContext, 'site' | 'request'>,
+  { site, request }: Context,
   list: Action,
 ): Promise<Reply | undefined> {
   const format = request.query.parameters.get(EXPORT);
@@ -42,8 +44,6 @@ export async function exportReply(
   const { lines: _, ...rows } = content;
   const isCsv = format === 'csv';
   const columns = listColumns(resource, chosen, []);
-  // A long file has too many names for memory.
-  const openNames = () => new Names(site, request, Number.POSITIVE_INFINITY);
   return {
     status: 200,
     headers: [
@@ -51,7 +51,7 @@ export async function exportReply(
       ...['Content-Disposition', `attachment; filename="${resource.name}.${format}"`],
       ...['Cache-Control', 'no-store'],
     ],
-    content: isCsv ? { ...rows, lines: spreadsheetLines(resource, columns, openNames) } : rows,
+    content: isCsv ? { ...rows, lines: spreadsheetLines(resource, columns, { site, request }) } : rows,
   };
 }
 
@@ -59,7 +59,7 @@ export async function exportReply(
  * The rows of a spreadsheet, which have the name of a reference beside its id. Records wait for each other, so that the names of many
  * are read by one request.
  */
-function spreadsheetLines(resource: Resource, columns: readonly Column[], openNames: () => Names): Lines {
+function spreadsheetLines(resource: Resource, columns: readonly Column[], { site, request }: Context): Lines {
   const labels = columns.flatMap(({ kind, label }) =>
     kind === 'reference' ? [label, `${label} id`] : [label],
   );
@@ -79,7 +79,7 @@ function spreadsheetLines(resource: Resource, columns: readonly Column[], openNa
   const flush = async (): Promise<string> => {
     const records = waiting;
     [waiting, characters] = [[], 0];
-    const names = openNames();
+    const names = new Names(site, request);
     await names.readFor(resource, records, Number.POSITIVE_INFINITY);
     const row = (record: JsonObject) => ({ ...rowOf(record, names) }) as unknown as JsonObject;
     return records.map((record) => csvRow(row(record), Object.keys(heads))).join('');

@@ -11,7 +11,7 @@ import type { Crumb, PageContent } from './layout.js';
 import { DAYS, dayAfter, LAST_DAY, type ListView, NAMED_DAYS } from './list-query.js';
 import type { Names } from './names.js';
 import { fewRecords } from './reference-input.js';
-import { collectionsFor } from './site.js';
+import { collectionsFor, type Site } from './site.js';
 import { type TextPath, textPath } from './title.js';
 
 /** The words between the label of a field and the values of a condition. */
@@ -85,7 +85,7 @@ async function fieldsFor(view: ListView, column: Column, caller: Caller): Promis
   if (own.length === 0) return [];
   const known = collectionsFor(site, caller.principal);
   const operator = (['in', 'any'] as const).find((each) => own.includes(each));
-  const options = operator ? await optionsFor(view, column, caller) : [];
+  const options = operator ? await optionsFor(site, column, caller) : [];
   const choice = { ...fieldOf(conditionName(name, operator), label, 'choice', options), isList: true };
   const ends = own.includes('gte') ? endsOf(column, ENDS[kind]) : [];
   const compared = ends.length > 0 ? ends : textField(label, textPath(resource, name, known));
@@ -97,11 +97,7 @@ async function fieldsFor(view: ListView, column: Column, caller: Caller): Promis
 }
 
 /** The values among which a person chooses; none: there are too many, or one has a comma, which separates the values of a list. */
-async function optionsFor(
-  { site }: ListView,
-  { kind, to, choices }: Column,
-  caller: Caller,
-): Promise<Options> {
+async function optionsFor(site: Site, { kind, to, choices }: Column, caller: Caller): Promise<Options> {
   if (kind === 'flag') return Object.entries(YES_OR_NO);
   if (kind === 'reference')
     return (await fewRecords(site, caller, to)).map(({ id, name }) => [id, name] as const);

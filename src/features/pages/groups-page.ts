@@ -4,7 +4,7 @@ import { type JsonObject, member } from '../../json.js';
 import { conditionName, escapeName } from '../../list/query-names.js';
 import { groupKeys } from '../../list/read-groups.js';
 import { listParameters } from '../../list/read-list.js';
-import { type ColumnKind, columnsOf, labelOf } from './columns.js';
+import { type ColumnKind, columnOf, labelOf } from './columns.js';
 import { filterChips } from './filter-page.js';
 import type { Crumb, PageContent } from './layout.js';
 import type { ListView } from './list-query.js';
@@ -21,8 +21,7 @@ const fieldKeys = (resource: Resource) => groupKeys(resource).filter(({ period }
 /** Links to the numbers of records by the fields with few values: those with a list of values, references, and yes or no. */
 export function groupsNav(view: ListView): Part {
   const { resource } = view;
-  const kinds = new Map(columnsOf(resource).map(({ name, kind }) => [name, kind]));
-  const few = fieldKeys(resource).filter(({ field }) => FEW_VALUES.includes(kinds.get(field)));
+  const few = fieldKeys(resource).filter(({ field }) => FEW_VALUES.includes(columnOf(resource, field)?.kind));
   const sort = listParameters(resource).includes('sort') && { sort: '-count' };
   const links = few.map(({ name }) => {
     const href = view.hrefWith({ group: escapeName(name), ...sort }, view.selection);
@@ -43,6 +42,7 @@ export async function groupsPage(
   const keys = fieldKeys(resource).filter(({ name }) => names.includes(escapeName(name)));
   await known.readFor(resource, data);
   const members = Object.keys(data[0] ?? {}).filter((name) => !name.startsWith('_'));
+  const by = names.map((name) => labelOf(resource, name)).join(' and ');
   const heads = members.map((name): Head => ({ label: labelOf(resource, name) }));
   const max = Math.max(1, ...data.map(({ count }) => Number(count ?? 0)));
   const cell = (group: JsonObject, name: string): Part => {
@@ -58,10 +58,7 @@ export async function groupsPage(
     bar(Number(group.count ?? 0) / max),
   ]);
   return {
-    title: `By ${names
-      .map((name) => labelOf(resource, name))
-      .join(' and ')
-      .toLowerCase()}`,
+    title: `By ${by.toLowerCase()}`,
     crumbs,
     body: html`<div class="chips">${filterChips(view, known)}<span class="dim">${data.length} ${data.length === 1 ? 'group' : 'groups'}</span> <a href="${view.hrefWith({}, view.selection)}">The records</a></div>
 ${data.length === 0 ? html`<p>There are no groups.</p>` : tableOf([...heads, { label: 'Share', style: 'bar' }], rows)}`,

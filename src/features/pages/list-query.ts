@@ -14,14 +14,11 @@ export const LAST_DAY = '_last ';
 /** Precedes the name of the first day of a range that a form names by a word: a key of `DAYS`. */
 export const NAMED_DAYS = '_days ';
 
-/** The first of some days, if they have one, and the day after the last. */
-export const DAYS: Readonly<Record<string, (today: string) => readonly [string | null, string]>> = {
-  today: (today) => [today, dayAfter(today, 1)],
-  'this week': (today) => {
-    const monday = dayAfter(today, -((new Date(today).getUTCDay() + 6) % 7));
-    return [monday, dayAfter(monday, 7)];
-  },
-  'before today': (today) => [null, today],
+/** How far the first of some days, if they have one, and the day after the last are from today. `past`: the days since Monday. */
+export const DAYS: Readonly<Record<string, (past: number) => readonly [number | undefined, number]>> = {
+  today: () => [0, 1],
+  'this week': (past) => [-past, 7 - past],
+  'before today': () => [undefined, 0],
 };
 
 /** A day in the calendar of UTC, some days later. */
@@ -31,7 +28,7 @@ export function dayAfter(day: string, days: number): string {
 }
 
 /** Parameters of pages, and parameters of lists for what no page shows. */
-const NOT_SHOWN = /^(_|include|excerpts|fields\[[^\]])/;
+const NOT_SHOWN = /^(_|count$|include|excerpts|fields\[[^\]])/;
 
 /** The query of a list's page as the API reads it: always a page, and without what was left empty in a form. */
 export function listQueryOf({ parameters: given }: Query): string {
@@ -44,9 +41,10 @@ export function listQueryOf({ parameters: given }: Query): string {
       result.set(name.slice(LAST_DAY.length), dayAfter(value, 1));
     if (!name.startsWith(NAMED_DAYS) || !Object.hasOwn(DAYS, value)) continue;
     const first = name.slice(NAMED_DAYS.length);
-    const [from, end] = DAYS[value]!(new Date().toISOString().slice(0, 10));
-    if (from !== null) result.set(first, from);
-    result.set(first.replace(/gte\]$/, 'lt]'), end);
+    const today = new Date();
+    const [from, end] = DAYS[value]!((today.getUTCDay() + 6) % 7);
+    if (from !== undefined) result.set(first, dayAfter(today.toISOString(), from));
+    result.set(first.replace(/gte\]$/, 'lt]'), dayAfter(today.toISOString(), end));
   }
   // Each chosen column is a value of its own.
   const fields = result.getAll('fields');
@@ -56,12 +54,7 @@ export function listQueryOf({ parameters: given }: Query): string {
 }
 
 /** An order of a list: the parameter and the address that sort by a field, and the direction if it is in effect. */
-export interface Sort {
-  readonly field: string;
-  readonly name: string;
-  readonly href: () => string;
-  readonly order?: 'asc' | 'desc' | undefined;
-}
+export type Sort = ReturnType<ListView['sorts']>[number];
 
 /** A list as its page reads and changes it. */
 export class ListView {
@@ -107,7 +100,7 @@ export class ListView {
   }
 
   /** An order by each field that sorts. The one in effect reverses the direction. Throws 400. */
-  sorts(): Sort[] {
+  sorts() {
     const { resource, parameters, site } = this;
     if (!listParameters(resource).includes('sort') || hasGroups(parameters)) return [];
     const list = readList(parameters, this, { lists: 'numbered', others: othersOf(site) });

@@ -18,7 +18,6 @@ export class Names {
   constructor(
     readonly site: Site,
     readonly caller: Caller,
-    readonly most = MAX_SHOWN,
   ) {}
 
   /** Reads the names of the records to which these refer, by default of as many items of an array as pages show. */
@@ -60,7 +59,7 @@ export class Names {
       return typeof found === 'string' ? [] : [await ofDocument(found.doc, (each) => textsOf(each, fields))];
     };
     const unknown = [...ids].filter((id) => ID.test(id) && !this.#names.has(id));
-    for (let at = 0; at < unknown.length && this.#names.size < this.most; at += PART) {
+    for (let at = 0; at < unknown.length && this.#names.size < MAX_SHOWN; at += PART) {
       const records = (await Promise.all(unknown.slice(at, at + PART).map(readOne))).flat();
       if (steps < MAX_STEPS) await this.readTitles(resource, records, steps + 1);
       for (const record of records) {

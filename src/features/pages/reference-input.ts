@@ -3,7 +3,7 @@ import { cut } from '../../formats/html.js';
 import { conditionName, filterName } from '../../list/query-names.js';
 import type { FormField } from './form-fields.js';
 import { type Caller, readListAs } from './inner-read.js';
-import { capitalized, MAX_NAME_CHARACTERS } from './labels.js';
+import { MAX_NAME_CHARACTERS } from './labels.js';
 import { ID, isEntered, Names } from './names.js';
 import { collectionOf, collectionsFor, type Site } from './site.js';
 import { nameFields, textPath, titleFields } from './title.js';
@@ -25,23 +25,17 @@ export type Named =
   | { readonly id: string }
   | { readonly message: string; readonly choices: readonly Choice[] };
 
+type ListQuery = Readonly<Record<string, string>>;
+
 /** The key of the meaning of a text in a field. */
 export const meaningKey = ({ to }: FormField, text: string): string => `${to} ${text.trim()}`;
 
 /** The records of a list by name, and the number of all; undefined: the caller does not get the list. */
-export async function choicesIn(
-  site: Site,
-  caller: Caller,
-  resource: Resource,
-  query: Record<string, string>,
-) {
+export async function choicesIn(site: Site, caller: Caller, resource: Resource, query: ListQuery) {
   const list = await readListAs(site, caller, `/${resource.name}`, { ...nameFields(resource), ...query });
   const [names, records] = [new Names(site, caller), list?.data ?? []];
   await names.readTitles(resource, records);
-  const choices = records.map((each) => ({
-    id: String(each.id),
-    name: names.titleOf(resource, each),
-  }));
+  const choices = records.map((each) => ({ id: String(each.id), name: names.titleOf(resource, each) }));
   return { choices, total: list?.total };
 }
 
@@ -50,10 +44,8 @@ export async function fewRecords(site: Site, caller: Caller, collection: string 
   const known = collectionsFor(site, caller.principal);
   const resource = known.find((each) => each.resource.name === collection)?.resource;
   if (!resource || titleFields(resource).length === 0) return [];
-  const { choices, total = MAX_OFFERED + 1 } = await choicesIn(site, caller, resource, {
-    limit: String(MAX_OFFERED),
-  });
-  return total > MAX_OFFERED ? [] : choices;
+  const { choices, total } = await choicesIn(site, caller, resource, { limit: String(MAX_OFFERED) });
+  return total === undefined || total > MAX_OFFERED ? [] : choices;
 }
 
 /** The names that a form offers for its references, by the collection, as far as the caller may read them. */
@@ -77,23 +69,20 @@ export async function offersFor(
 export async function findNamed(site: Site, caller: Caller, { to }: FormField, text: string): Promise<Named> {
   const resource = collectionOf(site, to)?.resource;
   if (resource && ID.test(text)) {
-    const { total } = await choicesIn(site, caller, resource, {
-      [conditionName('id')]: text,
-      count: 'none',
-    });
+    const { total } = await choicesIn(site, caller, resource, { [conditionName('id')]: text, count: 'none' });
     return total === 0 ? { message: `No such ${resource.singular} exists.`, choices: [] } : { id: text };
   }
   if (!resource || titleFields(resource).length === 0) return { message: 'must be an id', choices: [] };
   const { name: collection, singular, display } = resource;
   const called = `called “${cut(text, MAX_NAME_CHARACTERS)}”`;
   if (text.length > MAX_NAME_CHARACTERS) return { message: `no ${singular} is ${called}`, choices: [] };
-  const read = async (condition: Record<string, string>): Promise<readonly Choice[]> =>
+  const read = async (condition: ListQuery): Promise<readonly Choice[]> =>
     (await choicesIn(site, caller, resource, { count: 'none', limit: String(MAX_COMPARED), ...condition }))
       .choices;
   const known = collectionsFor(site, caller.principal);
   const { path = [], operators = [] } = textPath(resource, titleFields(resource)[0]!, known) ?? {};
   // Filters find the first part of a title of several, and the titles themselves are compared.
-  const part = display === undefined ? firstPart(text, singular) : text;
+  const part = display === undefined ? text.replace(/^[^,]*? of /, '').split(', ', 1)[0]! : text;
   const search = (operator: 'eq' | 'contains') =>
     operators.includes(operator) ? read({ [filterName([...path, operator])]: part }) : [];
   const [exact, parts] = await Promise.all([search('eq'), search('contains')]);
@@ -107,13 +96,6 @@ export async function findNamed(site: Site, caller: Caller, { to }: FormField, t
   const choices = parts.length > 0 ? parts.slice(0, MAX_CHOICES) : nearest(text, others);
   const one = choices.length === 1 ? ` Is ${choices[0]!.name} meant?` : ' Choose one of these.';
   return { message: `no ${singular} is ${called}.${choices.length > 0 ? one : ''}`, choices };
-}
-
-/** The first part of a title that consists of several: what stands before a comma, without the word for the record. */
-function firstPart(text: string, singular: string): string {
-  const word = `${capitalized(singular)} of `;
-  const title = text.toLowerCase().startsWith(word.toLowerCase()) ? text.slice(word.length) : text;
-  return title.split(', ', 1)[0]!;
 }
 
 /** The records with the most pairs of letters in common with a text, if these are at least half of the pairs. */

@@ -7,7 +7,6 @@ import { cellOf, dayText, MAX_ITEMS } from './labels.js';
 import type { Names } from './names.js';
 import { collectionOf } from './site.js';
 
-const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
 const TONES = 4;
 
 /** Characters of a text that lists show whole, and of one on the page of its record. */
@@ -76,7 +75,6 @@ function oneValue({ kind, choices, to }: ShownAs, value: Json, names?: Names): P
   if (kind === 'choice')
     return html`<span class="tag s${(choices.indexOf(value) % TONES) + 1}">${cellOf(value)}</span>`;
   if (kind === 'reference') return linkTo(names!, to!, String(value));
-  if (kind === 'id') return html`<code>${cellOf(value)}</code>`;
   return kind === 'plain' || kind === 'date' || kind === 'time' ? timeHtml(String(value)) : cellOf(value);
 }
 
@@ -93,9 +91,6 @@ export function timeHtml(value: string): Part {
   const found = TIME.exec(value);
   if (!found) return cellOf(value);
   const [, time] = found;
-  const weekday = DAYS[new Date(value.slice(0, 10)).getUTCDay()] ?? '';
-  const date = dayText(value);
-  return time === undefined
-    ? html`<time datetime="${value}">${weekday}, ${date}</time>`
-    : html`<time datetime="${value}" title="${value}">${date}, ${time} UTC</time>`;
+  const text = time === undefined ? dayText(value) : `${dayText(value)}, ${time} UTC`;
+  return html`<time datetime="${value}"${time && html` title="${value}"`}>${text}</time>`;
 }
