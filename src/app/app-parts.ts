@@ -36,6 +36,8 @@ export interface Surroundings {
 
 /** The parts of the service, besides its listener. */
 export interface Parts extends Core {
+  /** The metrics of all processes of the service. */
+  readonly scrape: Scrape;
   readonly database: Database;
   /** The listener of METRICS_PORT; undefined without the setting. */
   readonly metricsServer: Server | undefined;
@@ -97,7 +99,6 @@ export async function openParts(
   const idempotency = openIdempotency(config.idempotencyTtlSeconds, collections);
   const core: Core = {
     ...base,
-    scrape,
     auth,
     limitAddresses,
     collections,
@@ -112,7 +113,7 @@ export async function openParts(
     sharedSchemas: declarations.shared,
   };
   const open = await openFeatures(features, core, closers);
-  return { ...core, database, metricsServer, counters, features: open };
+  return { ...core, scrape, database, metricsServer, counters, features: open };
 }
 
 const limitingAddresses =

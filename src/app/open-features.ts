@@ -25,7 +25,7 @@ import type { Collection } from '../list/open-collection.js';
 import type { ScopedCollection } from '../policy/scoped-collection.js';
 import type { Family } from '../telemetry/instruments.js';
 import type { Log } from '../telemetry/log.js';
-import type { Metrics, Scrape } from '../telemetry/metrics.js';
+import type { Metrics } from '../telemetry/metrics.js';
 
 /** The parts of the service that are open first. */
 export interface Base {
@@ -37,8 +37,6 @@ export interface Base {
 
 /** The parts of the service that a feature may use. */
 export interface Core extends Base {
-  /** The metrics of all processes of the service. */
-  readonly scrape: Scrape;
   /** The address of the database, for connections that a pool has no place for. */
   readonly databaseUrl: string;
   readonly auth: Auth;

@@ -11,6 +11,7 @@ export interface DeclaredField {
   readonly maxLength?: number;
   readonly minItems?: number;
   readonly maxItems?: number;
+  readonly uniqueItems?: boolean;
   readonly items?: DeclaredItems | boolean;
   readonly writeOnly?: boolean;
   readonly readOnly?: boolean;
@@ -121,18 +122,16 @@ export const FIELD_TYPES: Readonly<Record<string, DeclaredField>> = {
   object: { type: 'object' },
 };
 
-export const referenceTo = (to: string): DeclaredField => ({
-  type: 'string',
-  format: 'uuid',
-  'x-references': to,
-});
-
-export const referencesTo = (to: string): DeclaredField & { readonly uniqueItems: boolean } => ({
-  type: 'array',
-  items: { type: 'string', format: 'uuid', 'x-references': to, 'x-on-delete': 'remove' },
-  maxItems: 100,
-  uniqueItems: true,
-});
+/** The schema of a field by the word of its type: a usual one, or the collection of a record, or with `[]` of several records. */
+export function typeNamed(word: string): DeclaredField {
+  const to = word.replace('[]', '');
+  const reference = { type: 'string', format: 'uuid', 'x-references': to } as const;
+  const items = { ...reference, 'x-on-delete': 'remove' } as const;
+  return (
+    FIELD_TYPES[word] ??
+    (to === word ? reference : { type: 'array', items, maxItems: 100, uniqueItems: true })
+  );
+}
 
 /** The declaration of a new collection, without its fields. */
 export const newDeclaration = (name: string) => ({

@@ -1,7 +1,6 @@
 import { html } from '../../formats/html.js';
-import { JSON_TYPE } from '../../http/media-types.js';
-import type { Json, JsonObject } from '../../json.js';
-import { cellOf, collectionLabel } from './labels.js';
+import type { JsonObject } from '../../json.js';
+import { collectionLabel } from './labels.js';
 import { isKnown } from './layout.js';
 import { pairs } from './list-table.js';
 import type { Page } from './pages.js';
@@ -14,7 +13,6 @@ const TRIAL = '_try';
 interface ApiDocument {
   readonly tags: readonly { readonly name: string; readonly description?: string }[];
   readonly paths: Readonly<Record<string, Readonly<Record<string, JsonObject>>>>;
-  readonly components: { readonly schemas: Readonly<Record<string, JsonObject>> };
 }
 
 /** The API as the caller may use it. The page of the feature with the documents is for others, and to try requests. */
@@ -23,7 +21,7 @@ export const apiPage: Page = {
   other: async ({ request }, get) =>
     isKnown(request.principal) && !request.query.parameters.has(TRIAL) ? undefined : get.run(request),
   content: ({ site, request, json }) => {
-    const { tags, paths, components } = json as unknown as ApiDocument;
+    const { tags, paths } = json as unknown as ApiDocument;
     const operations = Object.entries(paths).flatMap(([template, methods]) =>
       Object.entries(methods).map(([method, operation]) => {
         const label = `${method.replace('x-', '').toUpperCase()} ${template}`;
@@ -35,9 +33,8 @@ export const apiPage: Page = {
         .filter(({ name }) => (collectionOf(site, name) !== undefined) === areCollections)
         .map(({ name, description }) => {
           const own = operations.filter((each) => Array.isArray(each.tags) && each.tags.includes(name));
-          const record = components.schemas[schemaOf(paths[`/${name}/{id}`]?.get)];
           return html`<details><summary>${collectionLabel(name)} <span class="dim">${description}</span></summary>
-<div>${pairs(own.map(({ label, summary }) => [label, summary]))}${areCollections && record && html`<h2>Fields</h2>${pairs(fieldsOf(record))}`}</div></details>\n`;
+<div>${pairs(own.map(({ label, summary }) => [label, summary]))}</div></details>\n`;
         });
     return {
       title: 'API',
@@ -47,14 +44,3 @@ export const apiPage: Page = {
     };
   },
 };
-
-/** The name of the schema of the JSON that an operation responds with. */
-function schemaOf(operation: JsonObject | undefined): string {
-  const { responses } = (operation ?? {}) as { responses?: Record<string, { content?: JsonObject }> };
-  const text = JSON.stringify(responses?.['200']?.content?.[JSON_TYPE] ?? null);
-  return /"#\/components\/schemas\/([\w.-]{1,200})"/.exec(text)?.[1] ?? '';
-}
-
-/** The rules of the fields of a schema. */
-const fieldsOf = ({ properties }: JsonObject) =>
-  Object.entries(properties as Record<string, Json>).map(([name, rules]) => [name, cellOf(rules)] as const);

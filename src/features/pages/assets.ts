@@ -24,16 +24,15 @@ const SCRIPT_PATH = pathOf(PAGE_SCRIPT, 'js');
 function styleOf(config: Config): string {
   const { siteName, siteLogo: logo, siteColour: colour } = PAGE_SETTINGS.of(config);
   const name = siteName.replaceAll(/[^\w ]/gu, (each) => `\\${each.codePointAt(0)!.toString(16)} `);
-  const parts = [1, 3, 5].map((at) => Number.parseInt(colour?.slice(at, at + 2) ?? '', 16));
   // The dark theme has a lighter tint.
-  const light = parts.map((part) => Math.round(part + (255 - part) * 0.6)).join(' ');
+  const light = `color-mix(in srgb,${colour} 40%,#fff)`;
   return [
     STYLE,
     `.narrow::before{content:"${name}";display:block;font-weight:700;line-height:1.75rem;margin-bottom:1.5rem}`,
     logo &&
       `:root{--logo:url(${logo})}.brand::before{content:"";width:1.75rem;height:1.75rem;background:center/contain no-repeat var(--logo)}`,
     logo && '.narrow::before{padding-left:2.25rem;background:left/1.75rem no-repeat var(--logo)}',
-    colour && `:root{--link:${colour}}@media (prefers-color-scheme:dark){:root{--link:rgb(${light})}}`,
+    colour && `:root{--link:${colour}}@media (prefers-color-scheme:dark){:root{--link:${light}}}`,
   ].join('');
 }
 

@@ -8,7 +8,7 @@ import { type FormField, failuresIn } from './form-fields.js';
 import { inputOf, openForm, optionsOf } from './form-html.js';
 import { editableOf } from './form-model.js';
 import { collectionLabel, wordsOf } from './labels.js';
-import { type PageContent, type PageContext, RECORDS_DONE } from './layout.js';
+import type { PageContent, PageContext } from './layout.js';
 import { ListView } from './list-query.js';
 import { type Choice, choicesIn, offersFor } from './reference-input.js';
 import { collectionOf, mayWrite } from './site.js';
@@ -65,12 +65,8 @@ export function bulkPage(resource: Resource, creation: PageForm): PageForm {
     },
     next: (reply, submitted) => {
       if (!isBulk(submitted)) return creation.next(reply, submitted);
-      const { matched } = (JSON.parse(reply.body!) as { meta: { matched: number } }).meta;
       const done = submitted.method === 'DELETE' ? 'deleted' : 'saved';
-      return new ListView(resource, submitted.site, submitted.request).hrefWith({
-        _done: done,
-        [RECORDS_DONE]: String(matched),
-      });
+      return new ListView(resource, submitted.site, submitted.request).hrefWith({ _done: done });
     },
     failed: (problem, submitted) => {
       if (!isBulk(submitted)) return creation.failed?.(problem, submitted);

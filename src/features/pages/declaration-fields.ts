@@ -1,10 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import {
-  type DeclaredField,
-  FIELD_TYPES,
-  referencesTo,
-  referenceTo,
-} from '../../declarations/declaration.js';
+import { FIELD_TYPES, typeNamed } from '../../declarations/declaration.js';
 import { type Html, hidden, html } from '../../formats/html.js';
 import { escapeToken, isObject, type Json, type JsonObject } from '../../json.js';
 import { refusal } from './declaration-files.js';
@@ -25,50 +20,44 @@ export interface FieldRow extends Readonly<Record<(typeof COLUMNS)[number], stri
 const COLUMNS = ['was', 'name', 'type', 'choices'] as const;
 
 /** The rules with a box, with their keywords in a field. */
-const FLAGS: Readonly<Record<string, string | undefined>> = {
-  required: undefined,
+const KEYWORDS: Readonly<Record<string, string>> = {
   unique: 'x-unique',
   sortable: 'x-index',
   searched: 'x-search',
 };
+const FLAGS = ['required', ...Object.keys(KEYWORDS)];
 
-/** The types of fields by their labels, besides references, whose labels name the collection. */
-const TYPES: Readonly<Record<string, DeclaredField | undefined>> = {
-  Text: FIELD_TYPES.string,
-  Number: FIELD_TYPES.number,
-  'Whole number': FIELD_TYPES.integer,
-  'Yes or no': FIELD_TYPES.boolean,
-  Date: FIELD_TYPES.date,
-  'Date and time': FIELD_TYPES['date-time'],
-  'List of texts': FIELD_TYPES.strings,
-  Object: FIELD_TYPES.object,
+/** The labels of the usual types. */
+const TYPES: Readonly<Record<string, string>> = {
+  string: 'Text',
+  number: 'Number',
+  integer: 'Whole number',
+  boolean: 'Yes or no',
+  date: 'Date',
+  'date-time': 'Date and time',
+  strings: 'List of texts',
+  object: 'Object',
 };
-const [ONE, MANY] = ['Reference to ', 'References to '];
 /** Any other type, which stays. */
 const OTHER = 'As in the JSON';
 
+/** The word for the type of a field, as `typeNamed` reads it. */
 function typeOf({ type, format, items, 'x-references': one }: JsonObject): string {
   const many = isObject(items) ? items['x-references'] : undefined;
-  if (one !== undefined || many !== undefined) return (one === undefined ? MANY : ONE) + String(one ?? many);
-  const own = Object.entries({ type, format, items }).filter(([, each]) => each !== undefined);
-  const labels = Object.keys(TYPES);
-  return labels.find((label) => isDeepStrictEqual(TYPES[label], Object.fromEntries(own))) ?? OTHER;
-}
-
-function rulesOf(label: string): DeclaredField {
-  if (label.startsWith(ONE)) return referenceTo(label.slice(ONE.length));
-  return label.startsWith(MANY)
-    ? referencesTo(label.slice(MANY.length))
-    : (TYPES[label] ?? { type: 'string' });
+  if (one !== undefined || many !== undefined) return String(one ?? `${String(many)}[]`);
+  const usual = Object.keys(TYPES).find((word) => {
+    const known = FIELD_TYPES[word]!;
+    return isDeepStrictEqual([known.type, known.format, known.items], [type, format, items]);
+  });
+  return usual ?? OTHER;
 }
 
 /** The fields of a declaration as rows. */
 export function rowsOf({ properties, required }: JsonObject): FieldRow[] {
   return Object.entries(isObject(properties) ? properties : {}).map(([name, rules]) => {
     const field = isObject(rules) ? rules : {};
-    const has = (keyword = '') =>
-      keyword === '' ? Array.isArray(required) && required.includes(name) : keyword in field;
-    const flags = Object.keys(FLAGS).filter((flag) => has(FLAGS[flag]));
+    const isRequired = Array.isArray(required) && required.includes(name);
+    const flags = FLAGS.filter((flag) => (flag in KEYWORDS ? KEYWORDS[flag]! in field : isRequired));
     return { was: name, name, type: typeOf(field), choices: choicesIn(field), flags };
   });
 }
@@ -77,42 +66,40 @@ export function rowsOf({ properties, required }: JsonObject): FieldRow[] {
 export function rowsIn({ texts }: SubmittedForm): FieldRow[] {
   const rows = (texts.get('name') ?? []).map((_, row) => {
     const cells = COLUMNS.map((column) => [column, texts.get(column)?.[row]?.trim() ?? '']);
-    const flags = Object.keys(FLAGS).filter((flag) => texts.get(flag)?.includes(String(row)));
+    const flags = FLAGS.filter((flag) => texts.get(flag)?.includes(String(row)));
     return { ...Object.fromEntries(cells), flags } as FieldRow;
   });
   return rows.filter(({ was, name }) => was !== '' || name !== '');
 }
 
 /** A declaration with the fields of rows in place of its own. Keywords that no row shows stay. Throws 400. */
-export function withRows(declared: JsonObject, rows: readonly FieldRow[]): JsonObject {
-  const own = new Map(rows.map((row) => [row.name, row]));
-  own.delete('');
-  const twice = rows.find((row) => row.name !== '' && own.get(row.name) !== row);
+export function withRows(declared: JsonObject, rows: readonly FieldRow[]): object {
+  const named = rows.filter(({ name }) => name !== '');
+  const own = new Map(named.map((row) => [row.name, row]));
+  const twice = named.find((row) => own.get(row.name) !== row);
   if (twice) throw refusal(`/properties/${escapeToken(twice.name)}`, 'is there twice');
-  const { properties: former = {}, required: before = [], ...rest } = declared as Record<string, JsonObject>;
-  const properties = Object.fromEntries([...own].map(([name, row]) => [name, fieldOf(row, former[row.was])]));
-  // In the order of the file, also names of fields that are declared elsewhere.
-  const renamed = (name: string) => rows.find(({ was }) => was === name)?.name ?? name;
-  const names = new Set([...(before as unknown as string[]).map(renamed), ...own.keys()]);
-  names.delete('');
-  const required = [...names].filter((name) => own.get(name)?.flags.includes('required') ?? true);
-  return required.length === 0 ? { ...rest, properties } : { ...declared, required, properties };
+  const { properties = {}, required = [] } = declared as Record<string, JsonObject>;
+  // Names of fields that are declared elsewhere stay.
+  const others = (required as unknown as string[]).filter((name) => !rows.some(({ was }) => was === name));
+  const chosen = named.filter(({ flags }) => flags.includes('required')).map(({ name }) => name);
+  return {
+    ...declared,
+    required: others.length + chosen.length > 0 ? [...others, ...chosen] : undefined,
+    properties: Object.fromEntries(named.map((row) => [row.name, fieldOf(row, properties[row.was])])),
+  };
 }
 
 function fieldOf({ was, name, type, choices, flags }: FieldRow, declared: Json | undefined): Json {
   const former = isObject(declared) ? declared : {};
   const { type: _, format, items, enum: values, 'x-references': to, 'x-on-delete': action, ...rest } = former;
-  const isSame = isObject(declared) && typeOf(former) === type;
-  const rules: JsonObject = isSame ? { ...former } : { ...(rulesOf(type) as JsonObject), ...rest };
+  const rules = (typeOf(former) === type ? { ...former } : { ...typeNamed(type), ...rest }) as JsonObject;
   if (isObject(declared) && was !== name) rules['x-was'] = was;
   const texts = choices.split(',').map((each) => each.trim());
   if (choices === '' && choicesIn(rules) !== '') delete rules.enum;
   else if (choices !== choicesIn(rules)) rules.enum = texts.filter((each) => each !== '');
-  for (const [flag, keyword] of Object.entries(FLAGS)) {
-    if (keyword === undefined) continue;
+  for (const [flag, keyword] of Object.entries(KEYWORDS))
     if (flags.includes(flag)) rules[keyword] ??= true;
     else delete rules[keyword];
-  }
   return rules;
 }
 
@@ -124,20 +111,20 @@ const NEW_ROWS = 4;
 
 /** The rows as inputs, with some for new fields. */
 export function fieldTable(rows: readonly FieldRow[], { collections }: Pick<Site, 'collections'>): Html {
-  const empty = { was: '', name: '', type: 'Text', choices: '', flags: [] };
-  const references = collections.flatMap(({ resource: { name } }) => [ONE + name, MANY + name]);
+  const empty = { was: '', name: '', type: 'string', choices: '', flags: [] };
+  const references = collections.flatMap(({ resource: { name } }) => [
+    [name, `Reference to ${name}`] as const,
+    [`${name}[]`, `References to ${name}`] as const,
+  ]);
   const body = [...rows, ...Array.from({ length: NEW_ROWS }, () => empty)].map((row, at) => {
     const { was, name, type, choices, flags } = row;
     const of = name === '' ? `field ${at + 1}` : name;
-    const types = [...new Set([...Object.keys(TYPES), ...references, type])];
+    const types = new Map([[type, type], ...Object.entries(TYPES), ...references]);
     return [
       html`${hidden('was', was)}<input name="name" aria-label="Name of ${of}" placeholder="Name" value="${name}">`,
-      html`<select name="type" aria-label="Type of ${of}">${optionsOf(
-        types.map((each) => [each, each]),
-        type,
-      )}</select>`,
+      html`<select name="type" aria-label="Type of ${of}">${optionsOf(types, type)}</select>`,
       html`<input name="choices" aria-label="Choices of ${of}" value="${choices}">`,
-      Object.keys(FLAGS).map(
+      FLAGS.map(
         (flag) =>
           html`<label class="flag"><input type="checkbox" name="${flag}" value="${at}"${flags.includes(flag) && html` checked`}> ${flag}</label> `,
       ),

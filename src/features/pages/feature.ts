@@ -1,6 +1,6 @@
 import { typesIn } from '../../errors/catalogue.js';
 import type { Feature } from '../../feature.js';
-import type { PageServices } from './declaration-files.js';
+import type { DeclarationServices } from './declaration-files.js';
 import type { Site } from './site.js';
 
 /** Pages for browsers. */
@@ -8,7 +8,7 @@ export default {
   endpoints: async (config) => [
     ...(await import('./assets.js')).assetsOf(config),
     ...(await import('./declaration-files.js')).DECLARATION_ENDPOINTS,
-    (await import('./versions-page.js')).VERSIONS_ENDPOINT,
+    (await import('./versions-page.js')).versionsEndpoint(config),
   ],
   errors: async () => typesIn(await import('./errors.js')),
   documentation: { hasErrorPages: true },
@@ -19,12 +19,9 @@ export default {
     const { siteOf } = await import('./site.js');
     const { lookOf } = await import('./assets.js');
     const { errorPage } = await import('./error-page.js');
-    const { DeclarationFiles } = await import('./declaration-files.js');
-    const files = new DeclarationFiles(core);
-    const versions = (await import('./versions-page.js')).versionsIn(core);
     let site: Site | undefined;
     return {
-      services: () => ({ files, versions }),
+      services: () => core,
       represent: (routes, api) => {
         site = siteOf(api, routes, lookOf(core.config));
         return withPages(routes, core.description.endpoints, site);
@@ -32,4 +29,4 @@ export default {
       errorPage: async (request, problem) => site && errorPage(site, request, problem),
     };
   },
-} satisfies Feature<PageServices>;
+} satisfies Feature<DeclarationServices>;

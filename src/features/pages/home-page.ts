@@ -30,7 +30,7 @@ export const homePage: Page = {
     );
     const [rows, events, concerns] = await Promise.all([
       Promise.all(listed.map((collection) => row(collection, shown))),
-      newestEvents(site, request, new URLSearchParams(), MAX_CHANGES),
+      newestEvents(site, request, MAX_CHANGES),
       attention(shown),
     ]);
     return {

@@ -112,12 +112,7 @@ const DONE: Readonly<Record<string, string>> = {
   sent: 'The delivery is due now.',
 };
 
-/** The parameter with the number of records that a form has changed. */
-export const RECORDS_DONE = '_records';
-
 function statusOf({ query }: Caller): Part {
   const done = query.parameters.get('_done') ?? '';
-  const records = query.parameters.get(RECORDS_DONE) ?? '';
-  const number = /^\d{1,5}$/.test(records) && ` ${records} ${records === '1' ? 'record' : 'records'}.`;
-  return Object.hasOwn(DONE, done) && html`<p class="note" role="status">${DONE[done]}${number}</p>`;
+  return Object.hasOwn(DONE, done) && html`<p class="note" role="status">${DONE[done]}</p>`;
 }

@@ -119,9 +119,9 @@ export const SERVICE_PAGES: Readonly<Record<string, Page>> = {
     form: { next: (_reply, { site }) => `${site.prefix}/jobs?_done=deleted` },
   },
   [VERSIONS_PATH]: thingsPage({
-    columns: ['path', 'requests', 'deprecation', 'sunset'],
+    columns: ['path', 'deprecation', 'sunset'],
     hrefOf: ({ path }) => `${String(path)}/openapi.json?_format=json`,
-    hint: html`<p class="hint">Requests since the start of each process. <code>V1_DEPRECATION</code> and <code>V1_SUNSET</code> set the dates.</p>`,
+    hint: html`<p class="hint"><code>V1_DEPRECATION</code> and <code>V1_SUNSET</code> set the dates.</p>`,
   }),
   '/webhooks/:id/test': { form: sending },
   [DELIVERIES]: thingsPage({

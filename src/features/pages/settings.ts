@@ -1,6 +1,10 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { FeatureSettings } from '../../config/config.js';
 import { pathIn } from '../../config/parsers.js';
+
+/** The style of pages contains the logo. */
+const MAX_LOGO = 32_768;
+const LOGO_TYPES = { '.svg': 'svg+xml', '.png': 'png' };
 
 export const PAGE_SETTINGS = new FeatureSettings({
   read: ({ flag, read, optional, folder }) => ({
@@ -11,10 +15,8 @@ export const PAGE_SETTINGS = new FeatureSettings({
       text.length <= 40 ? text : undefined,
     ),
     /** The colour of links and main buttons; undefined: blue. */
-    siteColour: optional(
-      'SITE_COLOUR',
-      'a dark colour as #rrggbb, with a contrast of 4.5 to white',
-      (text) => (/^#[\da-f]{6}$/i.test(text) && contrastToWhite(text) >= 4.5 ? text : undefined),
+    siteColour: optional('SITE_COLOUR', 'a colour as #rrggbb', (text) =>
+      /^#[\da-f]{6}$/i.test(text) ? text : undefined,
     ),
     /** The URL of an image with its content; undefined: none. */
     siteLogo: optional('SITE_LOGO', `an SVG or PNG file of up to ${MAX_LOGO} bytes`, (path) =>
@@ -24,27 +26,10 @@ export const PAGE_SETTINGS = new FeatureSettings({
   isOn: ({ pages }) => pages,
 });
 
-/** The style of pages contains the logo. */
-const MAX_LOGO = 32_768;
-
 function logoOf(path: string): string | undefined {
-  const [, format] = /\.(svg|png)$/i.exec(path) ?? [];
-  try {
-    const bytes = readFileSync(path);
-    const type = format?.toLowerCase() === 'svg' ? 'svg+xml' : 'png';
-    return format && bytes.length <= MAX_LOGO
-      ? `data:image/${type};base64,${bytes.toString('base64')}`
-      : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** The contrast of a colour to white (WCAG 2.2, 1.4.3). */
-function contrastToWhite(colour: string): number {
-  const [red = 0, green = 0, blue = 0] = [1, 3, 5].map((at) => {
-    const part = Number.parseInt(colour.slice(at, at + 2), 16) / 255;
-    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
-  });
-  return 1.05 / (0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05);
+  const [, type] = Object.entries(LOGO_TYPES).find(([ending]) => path.endsWith(ending)) ?? [];
+  const bytes = type !== undefined && existsSync(path) ? readFileSync(path) : undefined;
+  return bytes && bytes.length <= MAX_LOGO
+    ? `data:image/${type};base64,${bytes.toString('base64')}`
+    : undefined;
 }

