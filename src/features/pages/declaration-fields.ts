@@ -27,26 +27,27 @@ const KEYWORDS: Readonly<Record<string, string>> = {
 };
 const FLAGS = ['required', ...Object.keys(KEYWORDS)];
 
-/** The labels of the usual types. */
+/** The words of the usual types by their labels. */
 const TYPES: Readonly<Record<string, string>> = {
-  string: 'Text',
-  number: 'Number',
-  integer: 'Whole number',
-  boolean: 'Yes or no',
-  date: 'Date',
-  'date-time': 'Date and time',
-  strings: 'List of texts',
-  object: 'Object',
+  Text: 'string',
+  Number: 'number',
+  'Whole number': 'integer',
+  'Yes or no': 'boolean',
+  Date: 'date',
+  'Date and time': 'date-time',
+  'List of texts': 'strings',
+  Object: 'object',
 };
+const [ONE, MANY] = ['Reference to ', 'References to '];
 /** Any other type, which stays. */
 const OTHER = 'As in the JSON';
 
-/** The word for the type of a field, as `typeNamed` reads it. */
+/** The label of the type of a field. */
 function typeOf({ type, format, items, 'x-references': one }: JsonObject): string {
   const many = isObject(items) ? items['x-references'] : undefined;
-  if (one !== undefined || many !== undefined) return String(one ?? `${String(many)}[]`);
-  const usual = Object.keys(TYPES).find((word) => {
-    const known = FIELD_TYPES[word]!;
+  if (one !== undefined || many !== undefined) return (one === undefined ? MANY : ONE) + String(one ?? many);
+  const usual = Object.keys(TYPES).find((label) => {
+    const known = FIELD_TYPES[TYPES[label]!]!;
     return isDeepStrictEqual([known.type, known.format, known.items], [type, format, items]);
   });
   return usual ?? OTHER;
@@ -92,7 +93,9 @@ export function withRows(declared: JsonObject, rows: readonly FieldRow[]): objec
 function fieldOf({ was, name, type, choices, flags }: FieldRow, declared: Json | undefined): Json {
   const former = isObject(declared) ? declared : {};
   const { type: _, format, items, enum: values, 'x-references': to, 'x-on-delete': action, ...rest } = former;
-  const rules = (typeOf(former) === type ? { ...former } : { ...typeNamed(type), ...rest }) as JsonObject;
+  const word =
+    TYPES[type] ?? (type.startsWith(MANY) ? `${type.slice(MANY.length)}[]` : type.replace(ONE, ''));
+  const rules = (typeOf(former) === type ? { ...former } : { ...typeNamed(word), ...rest }) as JsonObject;
   if (isObject(declared) && was !== name) rules['x-was'] = was;
   const texts = choices.split(',').map((each) => each.trim());
   if (choices === '' && choicesIn(rules) !== '') delete rules.enum;
@@ -111,18 +114,19 @@ const NEW_ROWS = 4;
 
 /** The rows as inputs, with some for new fields. */
 export function fieldTable(rows: readonly FieldRow[], { collections }: Pick<Site, 'collections'>): Html {
-  const empty = { was: '', name: '', type: 'string', choices: '', flags: [] };
-  const references = collections.flatMap(({ resource: { name } }) => [
-    [name, `Reference to ${name}`] as const,
-    [`${name}[]`, `References to ${name}`] as const,
-  ]);
+  const empty = { was: '', name: '', type: 'Text', choices: '', flags: [] };
+  const references = collections.flatMap(({ resource: { name } }) => [ONE + name, MANY + name]);
   const body = [...rows, ...Array.from({ length: NEW_ROWS }, () => empty)].map((row, at) => {
     const { was, name, type, choices, flags } = row;
     const of = name === '' ? `field ${at + 1}` : name;
-    const types = new Map([[type, type], ...Object.entries(TYPES), ...references]);
+    const types = [...new Set([...Object.keys(TYPES), ...references, type])];
+    const options = optionsOf(
+      types.map((each) => [each, each]),
+      type,
+    );
     return [
       html`${hidden('was', was)}<input name="name" aria-label="Name of ${of}" placeholder="Name" value="${name}">`,
-      html`<select name="type" aria-label="Type of ${of}">${optionsOf(types, type)}</select>`,
+      html`<select name="type" aria-label="Type of ${of}">${options}</select>`,
       html`<input name="choices" aria-label="Choices of ${of}" value="${choices}">`,
       FLAGS.map(
         (flag) =>

@@ -14,7 +14,7 @@ import { textOf } from '../../formats/text-encoding.js';
 import { JSON_TYPE } from '../../http/media-types.js';
 import type { Request } from '../../http/request.js';
 import type { JsonObject } from '../../json.js';
-import { type CheckedPlan, isRefused } from '../../schema/checked-plan.js';
+import { isRefused } from '../../schema/checked-plan.js';
 import { planCollections } from '../../schema/migrate-collections.js';
 
 /** No collection can have this name. */
@@ -32,13 +32,7 @@ export interface DeclarationFile {
 }
 
 /** The effect of a declaration. */
-export interface DeclarationPlan
-  extends DeclarationFile,
-    Pick<CheckedPlan, 'steps' | 'drops' | 'violations'> {
-  /** Whether stored records prevent it. */
-  readonly isRefused: boolean;
-  readonly isApplied: boolean;
-}
+export type DeclarationPlan = Awaited<ReturnType<typeof planOf>>;
 
 /** How many records of a collection a plan compares with its declaration. */
 const MAX_COMPARED = 100_000;
@@ -80,7 +74,7 @@ function fileOf(core: DeclarationServices, collection: string): DeclarationFile 
 }
 
 /** Plans the text of a declaration, and with `applies` writes it. Throws 400, 412. If-Match is the ETag of the file; absent: it is new. */
-async function planOf(core: DeclarationServices, { body, headers }: Request): Promise<DeclarationPlan> {
+async function planOf(core: DeclarationServices, { body, headers }: Request) {
   const { collection = '', text: given = '', applies } = body!.value as JsonObject;
   const file = fileOf(core, String(collection));
   const name = `${file.collection}.json`;
@@ -92,7 +86,9 @@ async function planOf(core: DeclarationServices, { body, headers }: Request): Pr
     (await import('../../declarations/check-declarations.js')).checkDeclarations(declarations);
     const plan = await planCollections(core.databaseUrl, declarations, false, MAX_COMPARED);
     const { steps, drops, violations } = plan;
-    const isApplied = applies === true && file.applies && !isRefused(plan, {});
+    // Stored records may prevent it.
+    const refused = isRefused(plan, {});
+    const isApplied = applies === true && file.applies && !refused;
     if (isApplied) {
       replace(core, file, text);
       // A file that the service rejects becomes the former one again.
@@ -101,7 +97,7 @@ async function planOf(core: DeclarationServices, { body, headers }: Request): Pr
         throw error;
       });
     }
-    return { ...file, text, steps, drops, violations, isRefused: isRefused(plan, {}), isApplied };
+    return { ...file, text, steps, drops, violations, isRefused: refused, isApplied };
   } catch (error) {
     throw refusalOf(error, name);
   }

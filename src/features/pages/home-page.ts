@@ -46,12 +46,10 @@ export const homePage: Page = {
 /** The links of the home document that people follow to learn about the API. */
 const PROGRAMS: Readonly<Record<string, string>> = {
   docs: 'Documents of the API',
-  documentation: 'Documents of the API',
   openapi: 'OpenAPI',
   errors: 'Codes of errors',
   whoami: 'Who am I',
   health: 'Health',
-  readiness: 'Readiness',
 };
 
 async function row({ resource }: ScopedCollection, { site, request }: PageOptions): Promise<Html> {

@@ -48,19 +48,13 @@ export async function pageFor(
   foot?: Html,
   reads = true,
 ): Promise<string> {
-  const { subject } = request.principal;
-  const owner = reads && isUser(request.principal) ? ownersOf(site) : undefined;
-  const [menu, own] = await Promise.all([
-    navigation(site, request, reads),
-    owner && readAs(site, request, `/${owner.name}/:id`, nameFields(owner), subject),
-  ]);
-  const user = own && new Names(site, request).titleOf(owner!, own);
+  const [menu, caller] = await Promise.all([navigation(site, request, reads), whoIs(site, request, reads)]);
   const heading = cellOf(title, MAX_NAME_CHARACTERS);
   return htmlDocument(
     heading === site.name ? heading : `${heading} · ${site.name}`,
     html`<a class="skip" href="#main">Skip to the content</a>
 <div class="page"><header class="top"><a class="brand" href="${site.prefix + site.home}">${site.name}</a>
-${searchForm(site, request)}<a class="menu" href="#menu">Menu</a><p>${whoIs(site, request, user)}</p></header>
+${searchForm(site, request)}<a class="menu" href="#menu">Menu</a><p>${caller}</p></header>
 <main id="main">
 ${crumbs.length > 0 && html`<nav class="crumbs" aria-label="Path"><ol>${crumbs.map(({ text, href }) => html`<li><a href="${href}">${cellOf(text)}</a></li>`)}</ol></nav>`}
 <div class="head"><h1>${heading}</h1>${tools}</div>
@@ -84,21 +78,20 @@ function searchForm(site: Site, { principal, query }: Caller): Part {
 export const returnPathOf = ({ path, query }: Caller): string =>
   query.text === '' ? path : `${path}?${query.text}`;
 
-/** The caller, as a link to its record if it is a user, or the way to sign in. */
-function whoIs(site: Site, request: Caller, name = 'You'): Part {
-  const { subject } = request.principal;
-  const owner = ownersOf(site);
+/** The caller, as a link to its record if it is a user, or the way to sign in. `reads`: by its name. */
+async function whoIs(site: Site, request: Caller, reads: boolean): Promise<Part> {
+  const { subject, scheme } = request.principal;
+  const owner = scheme === 'session' || scheme === 'basic' ? ownersOf(site) : undefined;
   if (site.auth.length === 0) return undefined;
   if (!isKnown(request.principal))
     return hasSignIn(site) && html`<a href="${signInHref(site, returnPathOf(request))}">Sign in</a>`;
-  const user =
-    owner && isUser(request.principal)
-      ? html`<a href="${site.prefix}/${owner.name}/${subject}">${cellOf(name, 40)}</a>`
-      : html`<span class="dim">Signed in as ${cellOf(subject, 40)}</span>`;
-  return html`${user} ${hasSignIn(site) && html`<a href="${site.prefix}${ACCOUNT_PATH}">Account</a>`}`;
+  const account = hasSignIn(site) && html` <a href="${site.prefix}${ACCOUNT_PATH}">Account</a>`;
+  if (!owner) return html`<span class="dim">Signed in as ${cellOf(subject, 40)}</span>${account}`;
+  const path = `/${owner.name}/:id`;
+  const own = reads ? await readAs(site, request, path, nameFields(owner), subject) : undefined;
+  const name = own ? new Names(site, request).titleOf(owner, own) : 'You';
+  return html`<a href="${site.prefix}/${owner.name}/${subject}">${cellOf(name, 40)}</a>${account}`;
 }
-
-const isUser = ({ scheme }: Principal): boolean => scheme === 'session' || scheme === 'basic';
 
 /** Whether a caller has a credential. */
 export const isKnown = ({ scheme }: Principal): boolean => scheme !== NOBODY.scheme;

@@ -6,7 +6,7 @@ import { escapeName, isCondition } from '../../list/query-names.js';
 import { hasGroups } from '../../list/read-groups.js';
 import { listParameters, readList } from '../../list/read-list.js';
 import { isRelevance, sortNames } from '../../list/read-sort.js';
-import { othersOf, type Site } from './site.js';
+import { collectionOf, type Site } from './site.js';
 
 /** Precedes the name of a condition in a form that names the last day instead of the next one. */
 export const LAST_DAY = '_last ';
@@ -103,7 +103,9 @@ export class ListView {
   sorts() {
     const { resource, parameters, site } = this;
     if (!listParameters(resource).includes('sort') || hasGroups(parameters)) return [];
-    const list = readList(parameters, this, { lists: 'numbered', others: othersOf(site) });
+    // The action has permitted the relations of the query already.
+    const others = (name: string) => ({ resource: collectionOf(site, name)!.resource, access: undefined });
+    const list = readList(parameters, this, { lists: 'numbered', others });
     const { field: present, direction } = list.sorts[0]!;
     return sortNames(resource).flatMap((field) => {
       const order = field === present ? direction : undefined;

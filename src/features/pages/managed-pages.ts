@@ -2,9 +2,7 @@ import type { Kind, KindPage } from '../../api/kind.js';
 import { knownScopes } from '../../auth/user-scopes.js';
 import type { Resource } from '../../collection/resource.js';
 import { html } from '../../formats/html.js';
-import type { JsonObject } from '../../json.js';
 import { actorHtml, readActors } from './change-author.js';
-import type { PageForm } from './form-action.js';
 import { formFields } from './form-fields.js';
 import { button } from './form-html.js';
 import type { FormModel } from './form-model.js';
@@ -18,45 +16,37 @@ import { assignmentsOf } from './submitted-form.js';
 
 /** The pages that create, list, change and delete managed resources, and the form that creates another secret. */
 export function managedPages(kind: Kind, resources: readonly Resource[]): Readonly<Record<string, Page>> {
-  const { path, singular, page, rotation } = kind;
+  const { path, singular, page } = kind;
   if (!page) return {};
   const model = modelOf(kind, page, resources);
-  const { columns, user } = page;
-  const list = thingsPage({ columns, singular, user });
-  const rotated: PageForm['next'] = (reply, submitted) =>
-    model.created(
-      { id: submitted.request.params.id!, ...(JSON.parse(reply.body!) as JsonObject) },
-      submitted,
-    );
+  const list = thingsPage(page.columns, singular, page.user);
+  const form = recordForm(model);
   return {
     [path]: {
       content: (shown) =>
         shown.request.query.parameters.has('_new') ? newRecordPage(model, shown) : list.content!(shown),
-      form: recordForm(model),
+      form,
     },
-    [`${path}/:id`]: { content: (shown) => onePage(kind, page, model, shown), form: recordForm(model) },
-    ...(rotation !== undefined && { [`${path}/:id/rotate`]: { form: { next: rotated } } }),
+    [`${path}/:id`]: { content: (shown) => onePage(path, page, model, shown), form },
+    [`${path}/:id/rotate`]: { form: { next: form.next } },
   };
 }
 
 function onePage(
-  { path, canChange }: Kind,
+  path: string,
   { user, links = {}, buttons = {} }: KindPage,
   model: FormModel,
   shown: PageOptions,
 ): Promise<PageContent> {
   const { site, json, forms, may, names } = shown;
   const self = `${site.prefix}${path}/${String(json.id)}`;
-  const isPermitted = (method: 'PATCH' | 'DELETE') =>
-    (method === 'DELETE' || canChange === true) && may(method);
-  return recordContent(model, shown, isPermitted, async () => {
+  return recordContent(model, shown, may, async () => {
     const subject = user === undefined ? undefined : json[user];
     await readActors(names, [subject]);
     const shownAs = { [user ?? '']: actorHtml(names, subject) };
     const setting = model.change.map(
       ({ name, schema: { 'x-button': label, const: value } }) =>
         label !== undefined &&
-        canChange &&
         button(self, label, forms, { _method: 'PATCH', [name]: JSON.stringify(value) }),
     );
     const others = Object.entries(buttons).map(([name, label]) => button(`${self}/${name}`, label, forms));

@@ -40,11 +40,10 @@ function pagesOf(
 ): ReadonlyMap<string, Page> {
   const records = resources.flatMap((resource): [string, Page][] => {
     const { name, parent } = resource;
-    const nested = parent && `/${parent.to}/:id/${name}`;
     return [
       [`/${name}`, listPage(resource)],
       [`/${name}/:id`, recordPage(resource)],
-      ...(nested === undefined ? [] : [[nested, listPage(resource)] as [string, Page]]),
+      ...(parent ? [[`/${parent.to}/:id/${name}`, listPage(resource)] as [string, Page]] : []),
     ];
   });
   return new Map<string, Page>([

@@ -1,6 +1,6 @@
 import { ERRORS_PATH } from '../../api/document-endpoints.js';
 import { html, type Part } from '../../formats/html.js';
-import { isObject, type Json, type JsonObject, member } from '../../json.js';
+import { type JsonObject, member } from '../../json.js';
 import { actorHtml, readActors } from './change-author.js';
 import { pagesNav } from './collection-page.js';
 import type { PageForm } from './form-action.js';
@@ -14,55 +14,38 @@ import type { Site } from './site.js';
 import { valueHtml } from './values.js';
 import { VERSIONS_PATH } from './versions-page.js';
 
-/** A list of things that are no records of a collection. */
-interface Things {
-  /** The members in the table, the first one with a link to the page of its thing. */
-  readonly columns: readonly string[];
-  readonly hrefOf?: (entry: JsonObject, list: string) => string;
-  /** The word for one of them, if a form creates it. */
-  readonly singular?: string;
-  /** The member with the id of a user, or with a text for another caller. */
-  readonly user?: string | undefined;
-  readonly hint?: Part;
-}
-
-interface ThingsJson {
-  readonly data: readonly JsonObject[];
-  readonly links?: Readonly<Record<string, string | null>>;
-}
-
-/** The page of a list. */
-export function thingsPage({ columns, hrefOf, singular, user = '', hint }: Things): Page {
-  return {
-    content: async ({ site, request, json, names, may }) => {
-      const list = site.prefix + request.path;
-      const { data, links = {} } = json as unknown as ThingsJson;
-      const actors = data.map((entry) => String(entry[user]));
-      await readActors(names, actors);
-      const heads = columns.map((column) => ({ label: fieldLabel(column) }));
-      const rows = data.map((entry) =>
-        columns.map((column, at) => {
-          const value = member(entry, column);
-          const text = column === user ? actorHtml(names, String(value)) : valueHtml(firstIn(value));
-          const href = () => hrefOf?.(entry, list) ?? `${list}/${String(entry.id)}`;
-          return at === 0 ? html`<a href="${href()}">${text}</a>` : text;
-        }),
-      );
-      const create = html`<a class="button main" href="${list}?_new">New ${singular}</a>`;
-      return {
-        title: headingOf(request.path),
-        crumbs: crumbsAbove(site, request.path),
-        tools: singular !== undefined && may('POST') && create,
-        body: html`${rows.length === 0 ? html`<p>There are none yet.</p>` : tableOf(heads, rows)}
-${hint}${pagesNav(links)}`,
-      };
-    },
-  };
-}
-
-/** A value, or the first one that an object has. */
-const firstIn = (value: Json | undefined): Json | undefined =>
-  isObject(value) ? Object.values(value).find((each) => each !== null) : value;
+/**
+ * The page of a list of things that are no records: some members in a table, the first one with a link to the page of its thing.
+ * `singular`: the word for one, if a form creates it. `user`: the member with the id of a user, or with a text for another caller.
+ */
+export const thingsPage = (columns: readonly string[], singular?: string, user = ''): Page => ({
+  content: async ({ site, request, json, names, may }) => {
+    const list = site.prefix + request.path;
+    const data = json.data as JsonObject[];
+    const links = (json.links ?? {}) as Readonly<Record<string, string | null>>;
+    await readActors(
+      names,
+      data.map((entry) => String(entry[user])),
+    );
+    const rows = data.map((entry) => {
+      const href = String(entry.href ?? `${list}/${String(entry.id ?? entry.code)}`);
+      return columns.map((column, at) => {
+        const value = member(entry, column);
+        const text = column === user ? actorHtml(names, String(value)) : valueHtml(value);
+        return at === 0 ? html`<a href="${href}">${text}</a>` : text;
+      });
+    });
+    const heads = columns.map((column) => ({ label: fieldLabel(column) }));
+    const create = html`<a class="button main" href="${list}?_new">New ${singular}</a>`;
+    return {
+      title: headingOf(request.path),
+      crumbs: crumbsAbove(site, request.path),
+      tools: singular !== undefined && may('POST') && create,
+      body: html`${rows.length === 0 ? html`<p>There are none yet.</p>` : tableOf(heads, rows)}
+${pagesNav(links)}`,
+    };
+  },
+});
 
 const headingOf = (path: string): string =>
   SERVICE.find(([each]) => each === path)?.[1] ?? capitalized(wordsOf(path.slice(path.lastIndexOf('/') + 1)));
@@ -89,9 +72,6 @@ const thingPage = (titleOf: (json: JsonObject) => string, toolsOf?: (shown: Page
   },
 });
 
-/** States in which a job does nothing more. */
-const ENDED: readonly unknown[] = ['done', 'failed', 'cancelled'];
-
 /** Continues at the delivery that is due now. */
 const sending: PageForm = {
   next: ({ headers }) => `${headers[headers.indexOf('Location') + 1]}?_done=sent`,
@@ -101,33 +81,23 @@ const DELIVERIES = '/webhooks/:id/deliveries';
 
 /** The pages about the service, by their paths, besides those of what operators manage. Some paths have a form alone. */
 export const SERVICE_PAGES: Readonly<Record<string, Page>> = {
-  [ERRORS_PATH]: thingsPage({
-    columns: ['code', 'status', 'message'],
-    hrefOf: ({ code }, path) => `${path}/${String(code)}`,
-  }),
+  [ERRORS_PATH]: thingsPage(['code', 'status', 'message']),
   [`${ERRORS_PATH}/:code`]: thingPage(({ code }) => String(code)),
   '/whoami': thingPage(() => 'Who am I'),
-  '/jobs': thingsPage({ columns: ['collection', 'state', 'created_at', 'ended_at'] }),
+  '/jobs': thingsPage(['collection', 'state', 'created_at', 'ended_at']),
   '/jobs/:id': {
     ...thingPage(
       ({ collection }) => `Job of ${String(collection)}`,
       ({ site, request, json, forms, may }) => {
-        const label = `${ENDED.includes(json.state) ? 'Remove' : 'Cancel'} this job`;
+        const label = `${json.ended_at === null ? 'Cancel' : 'Remove'} this job`;
         return may('DELETE') && button(site.prefix + request.path, label, forms, { _method: 'DELETE' });
       },
     ),
     form: { next: (_reply, { site }) => `${site.prefix}/jobs?_done=deleted` },
   },
-  [VERSIONS_PATH]: thingsPage({
-    columns: ['path', 'deprecation', 'sunset'],
-    hrefOf: ({ path }) => `${String(path)}/openapi.json?_format=json`,
-    hint: html`<p class="hint"><code>V1_DEPRECATION</code> and <code>V1_SUNSET</code> set the dates.</p>`,
-  }),
+  [VERSIONS_PATH]: thingsPage(['path', 'deprecation', 'sunset']),
   '/webhooks/:id/test': { form: sending },
-  [DELIVERIES]: thingsPage({
-    columns: ['type', 'status', 'subject', 'tries', 'last_answer', 'created_at'],
-    hint: html`<p class="links"><a href="?status=failed">Only the failed ones</a></p>`,
-  }),
+  [DELIVERIES]: thingsPage(['type', 'status', 'subject', 'tries', 'created_at']),
   [`${DELIVERIES}/:delivery`]: thingPage(
     ({ id }) => `Delivery ${String(id)}`,
     ({ site, request, json, forms }) =>

@@ -7,16 +7,14 @@ const MAX_LOGO = 32_768;
 const LOGO_TYPES = { '.svg': 'svg+xml', '.png': 'png' };
 
 export const PAGE_SETTINGS = new FeatureSettings({
-  read: ({ flag, read, optional, folder }) => ({
+  read: ({ flag, text, optional, folder }) => ({
     /** Whether browsers get pages. */
     pages: flag('HTML_PAGES', true),
     /** Stands in the head of pages and in their titles. */
-    siteName: read('SITE_NAME', 'Plinth', 'a text of up to 40 characters', (text) =>
-      text.length <= 40 ? text : undefined,
-    ),
+    siteName: text('SITE_NAME') ?? 'Plinth',
     /** The colour of links and main buttons; undefined: blue. */
-    siteColour: optional('SITE_COLOUR', 'a colour as #rrggbb', (text) =>
-      /^#[\da-f]{6}$/i.test(text) ? text : undefined,
+    siteColour: optional('SITE_COLOUR', 'a colour as #rrggbb', (colour) =>
+      /^#[\da-f]{6}$/i.test(colour) ? colour : undefined,
     ),
     /** The URL of an image with its content; undefined: none. */
     siteLogo: optional('SITE_LOGO', `an SVG or PNG file of up to ${MAX_LOGO} bytes`, (path) =>

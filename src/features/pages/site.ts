@@ -6,7 +6,6 @@ import type { ScopedCollection } from '../../feature.js';
 import type { Html } from '../../formats/html.js';
 import type { Request } from '../../http/request.js';
 import { type Route, visible } from '../../http/router.js';
-import type { Others } from '../../list/relations.js';
 import { grantsFor, mayRead, type Verb } from '../../policy/policy.js';
 
 /** The facts about the service that pages need. */
@@ -95,11 +94,6 @@ export function mayWrite(
   const isPermitted = !hasRules || grantsFor(resource, VERBS[method], resource, caller.principal).length > 0;
   return isPermitted && mayUse(site, caller, path!, method, params);
 }
-
-/** The collections of relations, for a query that the action has read, and permitted, already. */
-export const othersOf =
-  (site: Site): Others =>
-  (name) => ({ resource: collectionOf(site, name)!.resource, access: undefined });
 
 /** The page on which users of the embedded authorization server sign in. */
 export const ACCOUNT_PATH = '/account';

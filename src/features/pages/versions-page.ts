@@ -15,7 +15,8 @@ export const versionsEndpoint = ({ retirement, publicPrefix }: Config): Endpoint
   run: () => {
     const data = VERSIONS.map((version) => {
       const { deprecation = null, sunset = null } = retirement[version.number] ?? {};
-      return { path: mountOf(version, publicPrefix), deprecation, sunset };
+      const path = mountOf(version, publicPrefix);
+      return { path, deprecation, sunset, href: `${path}/openapi.json?_format=json` };
     });
     return secretReply(200, { data });
   },

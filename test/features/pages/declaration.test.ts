@@ -49,7 +49,7 @@ t.test('an administrator sees the plan of a declaration, and applies it', async 
   const rows = {
     was: ['name', 'state', 'code', ''],
     name: ['name', 'state', 'code', 'price'],
-    type: ['string', 'string', 'As in the JSON', 'number'],
+    type: ['Text', 'Text', 'As in the JSON', 'Number'],
     choices: ['', 'new, old, lost', '', ''],
     required: '0',
     sortable: ['0', '3'],
@@ -119,7 +119,7 @@ t.test('an administrator sees the plan of a declaration, and applies it', async 
     const values = {
       collection: 'sales',
       name: ['book', ''],
-      type: ['books', 'string'],
+      type: ['Reference to books', 'Text'],
       was: ['', ''],
     };
     const plan = await visitor.submit(t, form, 'Show the plan', { ...values, choices: ['', ''] });
@@ -134,7 +134,7 @@ t.test('an administrator sees the plan of a declaration, and applies it', async 
     const again = await visitor.submit(t, form, 'Show the plan', { ...values, choices: ['', ''] });
     t.equal(again.status, 412, 'a second one of the name');
     const renamed = await visitor.submit(t, await visitor.get(`${PATH}?collection=sales`), 'Show the plan', {
-      ...{ was: ['book', ''], name: ['title', ''], type: ['books', 'string'], choices: ['', ''] },
+      ...{ was: ['book', ''], name: ['title', ''], type: ['Reference to books', 'Text'], choices: ['', ''] },
     });
     t.match(renamed.text, 'x-was');
   });
@@ -192,7 +192,7 @@ t.test('a service that needs a restart offers the file', async (t) => {
   const page = await visitor.get(`${PATH}?collection=tasks`);
   t.match(page.text, /does not apply declarations[\s\S]*<form class="edit wide"/, 'before the form');
   const fields = { name: ['title', 'state', 'x'], was: ['title', 'state', ''] };
-  const types = { type: ['string', 'string', 'date'], choices: ['', 'open, done', ''] };
+  const types = { type: ['Text', 'Text', 'Date'], choices: ['', 'open, done', ''] };
   const plan = await visitor.submit(t, page, 'Show the plan', { ...fields, ...types });
   t.match(plan.text, /&#34;x&#34;: \{\s+&#34;type&#34;: &#34;string&#34;/);
   t.match(plan.text, /does not apply declarations[\s\S]*download="tasks\.json" href="data:application\/json/);
