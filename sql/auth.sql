@@ -53,18 +53,24 @@ where users.id = $1;
 -- name: rehash ($1 user id, $2 hash that was verified, $3 new hash)
 update passwords set hash = $3 where user_id = $1 and hash = $2;
 
--- name: find_credential ($1 hash in base64)
--- Records the use of a valid credential, at most once a minute.
-with used as (
+-- name: find_credentials ($1 hashes in base64, as a JSON array)
+-- Records the use of valid credentials, at most once a minute, unless another service just does.
+with given as materialized (
+  select decode(value, 'base64') as hash from json_array_elements_text($1::text::json)
+), used as (
   update credentials set last_used_at = now()
-  where hash = decode($1, 'base64')
-    and (expires_at is null or expires_at > now())
-    and (last_used_at is null or last_used_at < now() - interval '1 minute')
+  where hash in (
+    select hash from credentials
+    where hash in (select hash from given)
+      and (expires_at is null or expires_at > now())
+      and (last_used_at is null or last_used_at < now() - interval '1 minute')
+    for update skip locked
+  )
 )
-select kind, subject, array_to_string(scopes, ' ') as scopes,
+select encode(hash, 'base64') as hash, kind, subject, array_to_string(scopes, ' ') as scopes,
   (extract(epoch from expires_at) * 1000)::float8 as expires
 from credentials
-where hash = decode($1, 'base64')
+where hash in (select hash from given)
   and not exists (select from plinth_disabled_users where user_id::text = lower(subject));
 
 -- One row for each key, certificate and user that still exists, and that no disabled user has or is.

@@ -5,7 +5,7 @@ import { fill, statements, statementsOn } from './statements.js';
 
 // biome-ignore format: one name a line says no more
 export const AUTH_SQL = statements('auth.sql', [
-  'take', 'prune_taken', 'prune_limits', 'passwords_of', 'password_of', 'rehash', 'find_credential',
+  'take', 'prune_taken', 'prune_limits', 'passwords_of', 'password_of', 'rehash', 'find_credentials',
   'current_credentials', 'current_callers', 'user_of_email', 'set_user_scopes', 'scopes_of_user',
 ]);
 // biome-ignore format: one name a line says no more

@@ -26,7 +26,7 @@ trace.setGlobalTracerProvider(
 );
 
 /** Whether a statement runs depends on how long the connection and the credential have been known. */
-const UNRELATED = ['connect', 'find_credential'];
+const UNRELATED = ['connect', 'find_credentials'];
 
 /** The names of the statements that requests have begun since the last time. */
 function statements(): string[] {

@@ -166,14 +166,18 @@ t.test('a loss of the database gives no stale yes: 503, and then what holds by n
   t.equal(await until('it is back', status, (found) => found !== 503), 401);
 });
 
-/** A database that records queries and responds when the test calls them. */
+/** A database that records queries with their hashes, and responds when the test calls them. */
 function fakeDb() {
   const queries: ((rows: Row[]) => void)[] = [];
-  const db = { run: () => new Promise<Row[]>((resolve) => queries.push(resolve)) } as unknown as Db;
-  return { db, queries };
+  const hashes: string[][] = [];
+  const run = (_: string, [given]: [string]) => {
+    hashes.push(JSON.parse(given));
+    return new Promise<Row[]>((resolve) => queries.push(resolve));
+  };
+  return { db: { run } as unknown as Db, queries, hashes };
 }
 
-const ROW = { kind: 'key', subject: 's', scopes: 'a b', expires: null };
+const ROW = { hash: 'h', kind: 'key', subject: 's', scopes: 'a b', expires: null };
 
 t.test('concurrent lookups share a statement until a revocation', async (t) => {
   const { db, queries } = fakeDb();
@@ -197,6 +201,43 @@ t.test('concurrent lookups share a statement until a revocation', async (t) => {
   for (const resolve of queries) resolve([ROW]);
   t.match(await Promise.all([next, patient]), [{ subject: 's' }, { subject: 's' }]);
 });
+
+t.test(
+  'credentials in use are looked up together, and remain one object while they are unchanged',
+  async (t) => {
+    const { db, queries, hashes } = fakeDb();
+    let now = 0;
+    const cache = new CredentialCache(db, () => now);
+    const names = ['h', 'used', 'revoked', 'forgotten', 'idle'];
+    const row = (hash: string, scopes = 'a b') => ({ ...ROW, hash, scopes });
+    const first = names.map((hash) => cache.find('key', hash));
+    for (const [at, resolve] of queries.entries()) resolve([row(names[at]!)]);
+    const [principal, used] = await Promise.all(first);
+    now = 499;
+    await cache.find('key', 'idle');
+    now = 500;
+    for (const hash of names.slice(0, -1)) await cache.find('key', hash);
+    t.equal(queries.length, 5, 'all are fresh');
+    now = 1000;
+    const again = cache.find('key', 'h');
+    t.same(hashes[5], ['h', 'used', 'revoked', 'forgotten'], 'those used after half of the second');
+    cache.forget('forgotten');
+    queries[5]!([row('h'), row('used'), row('forgotten')]);
+    t.equal(await again, principal);
+    t.equal(await cache.find('key', 'used'), used);
+    t.equal(queries.length, 6, 'without a statement of its own');
+    for (const [at, hash] of ['revoked', 'forgotten', 'idle'].entries()) {
+      const found = cache.find('key', hash);
+      t.same(hashes[6 + at], [hash]);
+      queries[6 + at]!([]);
+      t.equal(await found, undefined);
+    }
+    now = 2000;
+    const changed = cache.find('key', 'h');
+    queries[9]!([row('h', 'a')]);
+    t.same((await changed)?.scopes, new Set(['a']));
+  },
+);
 
 t.test('keys are managed over HTTP', async (t) => {
   const { db, send } = await testService(t, AUTH);
