@@ -76,7 +76,7 @@ export class CredentialCache {
     return lookup.found;
   }
 
-  /** Caches credentials that a statement has found besides the one that was asked for. */
+  /** Caches the further credentials that a statement has found. */
   #renew(due: ReadonlyMap<string, Lookup>, rows: ReadonlyMap<string, Found>, at: number): void {
     for (const [hash, before] of due) {
       // One that was forgotten or looked up meanwhile may have changed since.
