@@ -4,13 +4,13 @@ import { type Html, hidden, html } from '../../formats/html.js';
 import { MERGE_PATCH } from '../../http/media-types.js';
 import { conditionName } from '../../list/query-names.js';
 import type { PageForm } from './form-action.js';
-import { type FormField, failuresIn } from './form-fields.js';
+import { type FormField, failuresIn, type Options } from './form-fields.js';
 import { inputOf, openForm, optionsOf } from './form-html.js';
 import { editableOf } from './form-model.js';
 import { collectionLabel, wordsOf } from './labels.js';
 import type { PageContent, PageContext } from './layout.js';
 import { ListView } from './list-query.js';
-import { type Choice, choicesIn, offersFor } from './reference-input.js';
+import { choicesIn, offersFor } from './reference-input.js';
 import { collectionOf, mayWrite } from './site.js';
 import { bodyOf, type Submitted, valuesIn } from './submitted-form.js';
 
@@ -101,14 +101,13 @@ async function confirmation(
     limit: String(MAX_CHOSEN),
   });
   const collection = collectionOf(site, resource.name)!.as(request);
-  const writes = await Promise.all(choices.map(({ id }) => collection.writesOf?.(id)));
+  const writes = await Promise.all(choices.map(([id]) => collection.writesOf?.(id)));
   const isPermitted = (at: number) => writes[at]?.[write] ?? true;
   const chosen = choices.filter((_, at) => isPermitted(at));
   const others = choices.filter((_, at) => !isPermitted(at));
   const list = new ListView(resource, site, request).hrefWith({});
   const crumbs = [{ text: collectionLabel(resource.name), href: list }];
-  const listOf = (some: readonly Choice[]) =>
-    html`<ul>${some.map(({ name }) => html`<li>${name}</li>`)}</ul>`;
+  const listOf = (some: Options) => html`<ul>${some.map(([, name]) => html`<li>${name}</li>`)}</ul>`;
   const refused =
     others.length > 0 &&
     html`<div class="note" role="status"><p>You may not ${verb.toLowerCase()} these, which stay as they are:</p>${listOf(others)}</div>`;
@@ -125,7 +124,7 @@ async function confirmation(
   return {
     title: `${verb} ${many}`,
     crumbs,
-    body: html`${faults.map(({ message }) => html`<p class="error" role="alert">${message}</p>`)}${openForm(list, forms, own, 'edit')}${chosen.map(({ id }) => hidden('_id', id))}
+    body: html`${faults.map(({ message }) => html`<p class="error" role="alert">${message}</p>`)}${openForm(list, forms, own, 'edit')}${chosen.map(([id]) => hidden('_id', id))}
 ${listOf(chosen)}${refused}
 ${field ? html`${inputOf(field, { id: 'bulk', texts, named, offers: await offersFor(site, request, [field]) })}${!field.isRequired && html`<p class="hint">An empty value removes the field.</p>`}` : html`<p>Deleted ${wordsOf(resource.name)} cannot be restored.</p>`}
 <p><button class="${isDeletion ? 'danger' : 'main'}">${verb} ${many}</button> <a href="${list}">Cancel</a></p></form>`,

@@ -99,8 +99,7 @@ async function fieldsFor(view: ListView, column: Column, caller: Caller): Promis
 /** The values among which a person chooses; none: there are too many, or one has a comma, which separates the values of a list. */
 async function optionsFor(site: Site, { kind, to, choices }: Column, caller: Caller): Promise<Options> {
   if (kind === 'flag') return Object.entries(YES_OR_NO);
-  if (kind === 'reference')
-    return (await fewRecords(site, caller, to)).map(({ id, name }) => [id, name] as const);
+  if (kind === 'reference') return fewRecords(site, caller, to);
   const values = choices.map(String);
   return values.some((each) => each.includes(',')) ? [] : values.map((each) => [each, each]);
 }

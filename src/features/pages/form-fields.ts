@@ -3,7 +3,7 @@ import { type Failure, Problem } from '../../errors/problem.js';
 import { escapeToken, isObject, type Json, type JsonObject, member } from '../../json.js';
 import { OWNED } from '../../validation/validation.js';
 import { type Column, type ColumnKind, type FieldSchema, fieldColumn, undeclared } from './columns.js';
-import type { Names } from './names.js';
+import { isEntered, type Names } from './names.js';
 import { jsonText } from './values.js';
 
 /** How one value is entered. `others` are all fields that the schema does not declare, as one JSON object. */
@@ -108,7 +108,8 @@ export function fieldTexts({ kind, isList }: FormField, value: Json | undefined,
   if (value === undefined || value === null) return [];
   return (isList && Array.isArray(value) ? value : [value]).map((each) => {
     if (typeof each !== 'string') return typeof each === 'object' ? jsonText(each) : String(each);
-    if (kind === 'reference') return names.enteredOf(each) ?? each;
+    const name = names.of(each) ?? each;
+    if (kind === 'reference') return isEntered(name) ? name : each;
     if (kind === 'time') return localText(each);
     return kind === 'json' ? JSON.stringify(each) : each;
   });

@@ -141,8 +141,7 @@ function referenceControl(field: FormField, text: string, filled: Filled, attrib
   const choices = meaning && 'choices' in meaning ? meaning.choices : [];
   if (choices.length === 0)
     return html`<input ${attributes} list="${idOf(field, filled)}-offers" value="${text}">`;
-  const options = choices.map(({ id, name }) => [id, name] as const);
-  return select(options, options.length === 1 ? options[0]![0] : text, attributes);
+  return select(choices, choices.length === 1 ? choices[0]![0] : text, attributes);
 }
 
 /** The attributes of an input for a number. In type number browsers read "12,50" as 1250; some decimal keyboards have no minus. */

@@ -107,13 +107,11 @@ export class ListView {
     const others = (name: string) => ({ resource: collectionOf(site, name)!.resource, access: undefined });
     const list = readList(parameters, this, { lists: 'numbered', others });
     const { field: present, direction } = list.sorts[0]!;
-    return sortNames(resource).flatMap((field) => {
-      const order = field === present ? direction : undefined;
-      const isByRelevance = isRelevance(resource, field);
-      if (isByRelevance && list.search === '') return [];
-      const next = isByRelevance ? null : order === 'asc' ? 'desc' : 'asc';
-      const name = escapeName(field);
-      return { field, name, href: () => this.hrefWith({ sort: name, order: next }), order };
+    const fields = sortNames(resource).filter((each) => list.search !== '' || !isRelevance(resource, each));
+    return fields.map((field) => {
+      const [name, order] = [escapeName(field), field === present ? direction : undefined];
+      const href = () => this.hrefWith({ sort: name, order: order === 'asc' ? 'desc' : 'asc' });
+      return { field, name, href, order };
     });
   }
 }

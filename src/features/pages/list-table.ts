@@ -1,13 +1,12 @@
 import { hrefOf } from '../../collection/representation.js';
 import type { Resource } from '../../collection/resource.js';
 import { type Html, html, type Part } from '../../formats/html.js';
-import { isObject, type Json, type JsonObject } from '../../json.js';
-import { isRelevance } from '../../list/read-sort.js';
+import { isObject, type Json, type JsonObject, member } from '../../json.js';
 import { type Column, titleLabel } from './columns.js';
 import { cellOf, collectionLabel, fieldLabel } from './labels.js';
 import type { ListView, Sort } from './list-query.js';
 import type { Names } from './names.js';
-import { factHtml, fieldHtml } from './values.js';
+import { fieldHtml, valueHtml, wholeHtml } from './values.js';
 
 /** A column of a table. The first one besides boxes names the row. */
 export interface Head {
@@ -42,15 +41,14 @@ export function tableOf(given: readonly Head[], rows: readonly (readonly Part[])
 function headCell({ label, style, sort }: Head): Html {
   if (style === 'pick')
     return html`<td class="pick"><input id="all" type="checkbox" aria-label="${label}" hidden></td>`;
-  const direction = sort?.order && html` aria-sort="${sort.order}ending"`;
-  return html`<th scope="col"${style === 'number' && html` class="number"`}${direction}>${sort ? sortLink(sort, label) : label}</th>`;
+  const { order, href } = sort ?? {};
+  const text = href
+    ? html`<a href="${href()}"${order && html` aria-current="true"`}>${label}${ARROWS[order ?? '']}</a>`
+    : label;
+  return html`<th scope="col"${style === 'number' && html` class="number"`}${order && html` aria-sort="${order}ending"`}>${text}</th>`;
 }
 
-/** A link that sorts by a field. The one in effect reverses the direction. */
-function sortLink({ href, order }: Sort, label: string): Html {
-  const arrow = order === undefined ? '' : order === 'asc' ? ' ↑' : ' ↓';
-  return html`<a href="${href()}"${order && html` aria-current="true"`}>${label}${arrow}</a>`;
-}
+const ARROWS: Readonly<Record<string, string>> = { asc: ' ↑', desc: ' ↓' };
 
 /** The names of some records, each with a link to its page. */
 export const linksTo = (resource: Resource, records: readonly JsonObject[], names: Names): Html =>
@@ -66,9 +64,12 @@ export const facts = (json: JsonObject, shownAs: Readonly<Record<string, Part>> 
     Object.entries(json as Record<string, Json>).flatMap(([name, value]): [string, Part][] => {
       const label = fieldLabel(name);
       if (name.startsWith('_')) return [];
-      if (!isObject(value)) return [[label, shownAs[name] ?? factHtml(value)]];
+      if (!isObject(value)) return [[label, shownAs[name] ?? wholeHtml(value)]];
       const members = Object.entries(value as Record<string, Json>);
-      return members.map(([inner, each]) => [`${label}: ${fieldLabel(inner).toLowerCase()}`, factHtml(each)]);
+      return members.map(([inner, each]) => [
+        `${label}: ${fieldLabel(inner).toLowerCase()}`,
+        wholeHtml(each),
+      ]);
     }),
   );
 
@@ -96,10 +97,10 @@ export function recordsTable(
     return [
       ...(hasBoxes ? [box] : []),
       html`<a href="${hrefOf(resource, id)}">${text}</a>`,
-      ...columns.map((column) => fieldHtml(resource, record, column, names)),
+      ...columns.map((column) =>
+        fieldHtml(resource, record, column, valueHtml(member(record, column.name), column, names)),
+      ),
     ];
   });
-  const relevance = sorts.find(({ field }) => isRelevance(resource, field));
-  const order = relevance && html`<p>Sort by ${sortLink(relevance, 'relevance')}</p>`;
-  return html`${order}${tableOf([...boxes, title, ...heads], rows, collectionLabel(resource.name))}`;
+  return tableOf([...boxes, title, ...heads], rows, collectionLabel(resource.name));
 }

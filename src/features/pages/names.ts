@@ -96,12 +96,6 @@ export class Names {
   of(id: string): string | undefined {
     return this.#names.get(id);
   }
-
-  /** The name of a record by which a form finds it again; undefined: only its id is certain. */
-  enteredOf(id: string): string | undefined {
-    const name = this.of(id);
-    return name !== undefined && isEntered(name) ? name : undefined;
-  }
 }
 
 /** The parts of a title in a record: a document may be too large for memory together with others. */

@@ -6,7 +6,15 @@ import { conditionName } from '../../list/query-names.js';
 import { OWNED } from '../../validation/validation.js';
 import { actorHtml, changesOf } from './change-author.js';
 import { invitationLink } from './collection-page.js';
-import { columnOf, columnsOf, labelOf, MAX_UNDECLARED, undeclared, undeclaredNames } from './columns.js';
+import {
+  type Column,
+  columnOf,
+  columnsOf,
+  labelOf,
+  MAX_UNDECLARED,
+  undeclared,
+  undeclaredNames,
+} from './columns.js';
 import { editableOf } from './form-model.js';
 import { readListAs } from './inner-read.js';
 import { collectionLabel, wordsOf } from './labels.js';
@@ -17,7 +25,7 @@ import { fillOf, recordContent } from './record-forms.js';
 import { collectionOf, collectionsFor, mayWrite } from './site.js';
 import { MAX_NAMES } from './submitted-form.js';
 import { nameFields } from './title.js';
-import { fieldHtml, MAX_LONG, timeHtml, valueHtml } from './values.js';
+import { fieldHtml, MAX_LONG, timeHtml, valueHtml, wholeHtml } from './values.js';
 
 /** Related records that a page names, of each collection. */
 const MAX_RELATED = 3;
@@ -61,9 +69,11 @@ function fields(resource: Resource, record: JsonObject, { names }: PageOptions):
   );
   const long = declared.filter(({ name, kind }) => kind === 'long' && member(record, name) !== undefined);
   const short = declared.filter(({ kind }) => kind !== 'long');
+  const shown = (column: Column) =>
+    fieldHtml(resource, record, column, wholeHtml(member(record, column.name), column, names));
   const others = undeclaredNames(resource, [record]).map(undeclared);
   return html`${long.map(({ name, label }) => html`<h2>${label}</h2><p class="long">${cut(String(member(record, name)), MAX_LONG)}</p>\n`)}
-${pairs([...short, ...others].map((column) => [column.label, fieldHtml(resource, record, column, names, true)]))}${others.length === MAX_UNDECLARED && html`<p>The JSON representation has all fields.</p>`}`;
+${pairs([...short, ...others].map((column) => [column.label, shown(column)]))}${others.length === MAX_UNDECLARED && html`<p>The JSON representation has all fields.</p>`}`;
 }
 
 /**

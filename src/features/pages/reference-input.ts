@@ -1,7 +1,7 @@
 import type { Resource } from '../../collection/resource.js';
 import { cut } from '../../formats/html.js';
 import { conditionName, filterName } from '../../list/query-names.js';
-import type { FormField } from './form-fields.js';
+import type { FormField, Options } from './form-fields.js';
 import { type Caller, readListAs } from './inner-read.js';
 import { MAX_NAME_CHARACTERS } from './labels.js';
 import { ID, isEntered, Names } from './names.js';
@@ -14,28 +14,20 @@ const MAX_COMPARED = 100;
 /** Records among which a person chooses. */
 const MAX_CHOICES = 20;
 
-/** A record as a form offers it. */
-export interface Choice {
-  readonly id: string;
-  readonly name: string;
-}
-
 /** The id of the record that a person named, or what is wrong with the name and which records may be meant. */
-export type Named =
-  | { readonly id: string }
-  | { readonly message: string; readonly choices: readonly Choice[] };
+export type Named = { readonly id: string } | { readonly message: string; readonly choices: Options };
 
 type ListQuery = Readonly<Record<string, string>>;
 
 /** The key of the meaning of a text in a field. */
 export const meaningKey = ({ to }: FormField, text: string): string => `${to} ${text.trim()}`;
 
-/** The records of a list by name, and the number of all; undefined: the caller does not get the list. */
+/** The ids and names of the records of a list, and the number of all; undefined: the caller does not get the list. */
 export async function choicesIn(site: Site, caller: Caller, resource: Resource, query: ListQuery) {
   const list = await readListAs(site, caller, `/${resource.name}`, { ...nameFields(resource), ...query });
   const [names, records] = [new Names(site, caller), list?.data ?? []];
   await names.readTitles(resource, records);
-  const choices = records.map((each) => ({ id: String(each.id), name: names.titleOf(resource, each) }));
+  const choices = records.map((each) => [String(each.id), names.titleOf(resource, each)] as const);
   return { choices, total: list?.total };
 }
 
@@ -57,7 +49,7 @@ export async function offersFor(
   const collections = new Set(fields.flatMap(({ to }) => to ?? []));
   const offers = [...collections].map(async (to) => {
     const few = await fewRecords(site, caller, to);
-    return [to, few.map(({ name }) => name).filter(isEntered)] as const;
+    return [to, few.map(([, name]) => name).filter(isEntered)] as const;
   });
   return new Map(await Promise.all(offers));
 }
@@ -76,7 +68,7 @@ export async function findNamed(site: Site, caller: Caller, { to }: FormField, t
   const { name: collection, singular, display } = resource;
   const called = `called “${cut(text, MAX_NAME_CHARACTERS)}”`;
   if (text.length > MAX_NAME_CHARACTERS) return { message: `no ${singular} is ${called}`, choices: [] };
-  const read = async (condition: ListQuery): Promise<readonly Choice[]> =>
+  const read = async (condition: ListQuery): Promise<Options> =>
     (await choicesIn(site, caller, resource, { count: 'none', limit: String(MAX_COMPARED), ...condition }))
       .choices;
   const known = collectionsFor(site, caller.principal);
@@ -87,22 +79,22 @@ export async function findNamed(site: Site, caller: Caller, { to }: FormField, t
     operators.includes(operator) ? read({ [filterName([...path, operator])]: part }) : [];
   const [exact, parts] = await Promise.all([search('eq'), search('contains')]);
   const others = exact.length + parts.length > 0 ? [] : await read({});
-  const all = [...new Map([...exact, ...parts, ...others].map((each) => [each.id, each])).values()];
-  const same = all.filter(({ name }) => name.toLowerCase() === text.toLowerCase()).slice(0, MAX_CHOICES);
-  if (same.length === 1) return { id: same[0]!.id };
+  const all = [...new Map([...exact, ...parts, ...others])];
+  const same = all.filter(([, name]) => name.toLowerCase() === text.toLowerCase()).slice(0, MAX_CHOICES);
+  if (same.length === 1) return { id: same[0]![0] };
   if (same.length > 1) return { message: `several ${collection} are ${called}: choose one`, choices: same };
   if (operators.length === 0 && others.length === MAX_COMPARED)
     return { message: `${collection} cannot be searched by name: enter the id`, choices: [] };
   const choices = parts.length > 0 ? parts.slice(0, MAX_CHOICES) : nearest(text, others);
-  const one = choices.length === 1 ? ` Is ${choices[0]!.name} meant?` : ' Choose one of these.';
+  const one = choices.length === 1 ? ` Is ${choices[0]![1]} meant?` : ' Choose one of these.';
   return { message: `no ${singular} is ${called}.${choices.length > 0 ? one : ''}`, choices };
 }
 
 /** The records with the most pairs of letters in common with a text, if these are at least half of the pairs. */
-function nearest(text: string, choices: readonly Choice[]): readonly Choice[] {
+function nearest(text: string, choices: Options): Options {
   const pairs = [...pairsOf(text)];
   const scored = choices.map((choice) => {
-    const own = pairsOf(choice.name);
+    const own = pairsOf(choice[1]);
     return { choice, score: pairs.filter((pair) => own.has(pair)).length };
   });
   const near = scored.filter(({ score }) => 2 * score >= pairs.length).sort((a, b) => b.score - a.score);

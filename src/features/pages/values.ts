@@ -1,7 +1,7 @@
 import { hrefOf } from '../../collection/representation.js';
 import type { Resource } from '../../collection/resource.js';
 import { cut, type Html, html, type Part } from '../../formats/html.js';
-import { charactersLeft, type Json, type JsonObject, member } from '../../json.js';
+import { charactersLeft, type Json, type JsonObject } from '../../json.js';
 import { type Column, isOverdue } from './columns.js';
 import { cellOf, dayText, MAX_ITEMS } from './labels.js';
 import type { Names } from './names.js';
@@ -18,43 +18,31 @@ const PLAIN: ShownAs = { kind: 'plain', choices: [], to: undefined };
 /** The kinds of values that may be JSON. */
 const JSON_KINDS = ['plain', 'json'];
 
-/** A value as people read it, also one that no declaration describes; undefined: there is none. `isWhole`: also what is long, and JSON. */
-export function valueHtml(
-  value: Json | undefined,
-  column: ShownAs = PLAIN,
-  names?: Names,
-  isWhole = false,
-): Part {
+/** A value as people read it, also one that no declaration describes; undefined: there is none. */
+export function valueHtml(value: Json | undefined, column: ShownAs = PLAIN, names?: Names): Part {
   if (value === undefined || value === null || value === '') return undefined;
-  const values = [value].flat() as readonly Json[];
-  const isLong = values.some(isLarge) || (JSON_KINDS.includes(column.kind) && values.length > MAX_ITEMS);
-  if (isWhole && isLong)
-    return typeof value === 'string'
-      ? cut(value, MAX_LONG)
-      : html`<pre>${cut(jsonText(value), MAX_LONG)}</pre>`;
   if (!Array.isArray(value)) return oneValue(column, value, names);
-  const shown = values.slice(0, MAX_ITEMS).map((each) => itemHtml(column, each, names));
-  const rest = values.length - shown.length;
+  const shown = value.slice(0, MAX_ITEMS).map((each) => itemHtml(column, each, names));
+  const rest = value.length - shown.length;
   return shown.length > 0 && [...shown, rest > 0 && ` and ${rest} more`];
+}
+
+/** A value with all that is long, and JSON, for the page of what has it. */
+export function wholeHtml(value: Json | undefined, column: ShownAs = PLAIN, names?: Names): Part {
+  const values = [value ?? []].flat() as readonly Json[];
+  const isLong = values.some(isLarge) || (JSON_KINDS.includes(column.kind) && values.length > MAX_ITEMS);
+  if (!isLong) return valueHtml(value, column, names);
+  return typeof value === 'string'
+    ? cut(value, MAX_LONG)
+    : html`<pre>${cut(jsonText(value!), MAX_LONG)}</pre>`;
 }
 
 const isLarge = (value: Json): boolean =>
   (typeof value === 'object' && value !== null) || String(value).length > MAX_SHORT;
 
-/** A field of a record in a list, or with `isWhole` on its page. */
-export function fieldHtml(
-  resource: Resource,
-  record: JsonObject,
-  column: Column,
-  names: Names,
-  isWhole = false,
-): Part {
-  const shown = valueHtml(member(record, column.name), column, names, isWhole);
-  return isOverdue(resource, record, column) ? html`<span class="late">${shown} overdue</span>` : shown;
-}
-
-/** A value of something without columns, whole. */
-export const factHtml = (value: Json | undefined): Part => valueHtml(value, PLAIN, undefined, true);
+/** A field of a record as it is shown, with a word where the record has missed its day. */
+export const fieldHtml = (resource: Resource, record: JsonObject, column: Column, shown: Part): Part =>
+  isOverdue(resource, record, column) ? html`<span class="late">${shown} overdue</span>` : shown;
 
 /** Characters of JSON up to which it is indented. */
 const MAX_INDENTED = 65_536;
