@@ -113,6 +113,12 @@ t.test('a form of several records names one of their fields, or deletes them', a
     }
   }
   t.match((await service.send('GET', `/plans/${plan.id}`)).json, { note: 'remains' });
+  const filtered = await visitor.get(`/plans?filter[id]=${plan.id}`);
+  for (const _method of ['PATCH', 'DELETE']) {
+    const { status } = await visitor.submit(t, filtered, 'Delete…', { _method, _etag: '*' });
+    t.ok(status >= 400 && status < 500, `${_method} by the filter of the list, without chosen records`);
+  }
+  t.match((await service.send('GET', `/plans/${plan.id}`)).json, { note: 'remains' });
   const scrap = await make('/scraps', { odd: 1 });
   const scraps = await visitor.get('/scraps');
   const confirmed = await visitor.submit(t, scraps, 'Delete…', { _id: scrap.id, _bulk: 'DELETE' });
