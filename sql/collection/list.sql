@@ -24,9 +24,9 @@ from total;
 
 -- Pages of all that several callers may read: :given has the bounds of each page and the values of its caller, :columns names them,
 -- and :part is a document after the bits of the grants that hold for it. A sorted array has the ids of all records of a caller, so
--- that these are read once for the total and the page.
+-- that these are read once for the total and the page. In any order, since a sort would hold back the first page.
 -- name: page_of_callers
-select coalesce(cardinality(found.ids), 0) as total, (
+select given.place::integer as place, coalesce(cardinality(found.ids), 0) as total, (
   select :documents
   from (
     select record.id:keys, record.doc, :part as part$ from :source where record.id = any (found.ids[given.first : given.last])
@@ -34,8 +34,7 @@ select coalesce(cardinality(found.ids), 0) as total, (
 ) as docs
 from unnest(:given) with ordinality as given (:columns, place), lateral (
   select array_agg(id order by :by) as ids from (select record.id:keys from :records limit :most) as match
-) as found
-order by given.place;
+) as found;
 
 -- A later page in the default order. It starts in the last row-count bucket before it instead of at the list's end, so
 -- that its cost does not depend on its position. `position` is the index of its first record, oldest first. `_delta` has

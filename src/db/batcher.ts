@@ -38,8 +38,11 @@ interface Caller<R> {
   readonly reject: (error: unknown) => void;
 }
 
-/** Returns an outcome for each item, in order; a promise for one that takes longer. */
-export type RunBatch<T, R> = (items: readonly T[]) => Promise<readonly (R | Promise<R>)[]>;
+/** Gives the item at a place its outcome before those of the others. */
+export type Settle<R> = (place: number, outcome: R) => void;
+
+/** Returns an outcome for each item that it has not settled, in order; a promise for one that takes longer. */
+export type RunBatch<T, R> = (items: readonly T[], settle: Settle<R>) => Promise<readonly (R | Promise<R>)[]>;
 
 /**
  * Returns a function that passes the items of one tick of the event loop, or of two where that pays, to `run` together:
@@ -114,7 +117,10 @@ class Batcher<T, R> {
     try {
       const items: T[] = [];
       for (const { item } of batch) items.push(item);
-      const outcomes = await detached(this.run, items);
+      const settle: Settle<R> = (place, outcome) => {
+        for (const { resolve } of batch[place]!.callers) resolve(outcome);
+      };
+      const outcomes = await detached((all) => this.run(all, settle), items);
       let at = 0;
       for (const { callers } of batch) {
         const outcome = outcomes[at++] as R;

@@ -13,7 +13,7 @@ import { HostOrder } from './pool/host-order.js';
 import { type Listening, listen } from './pool/notifications.js';
 import { Pool } from './pool/pool.js';
 import type { Lease } from './pool/pool-member.js';
-import { prepared, type Row, unprepared, type Value } from './pool/prepared.js';
+import { prepared, preparedRows, type Row, unprepared, type Value } from './pool/prepared.js';
 import { inTransaction, noteFeedEpoch } from './session.js';
 import { type PoolTraits, poolSettings } from './session-settings.js';
 
@@ -27,6 +27,8 @@ export type Search = (text: string, args: readonly Value[], sharing?: Sharing) =
 
 export interface Db {
   readonly run: Run;
+  /** As `run`: passes on each row as soon as it arrives. `onRow` must not throw. */
+  eachRow(text: string, args: readonly Value[], onRow: (row: Row) => void): Promise<unknown>;
   /** As `run`, for cheap statements that are composed for one request, and are not prepared. */
   readonly composed: Run;
   /** For statements whose plan and cost depend on their arguments, on connections of their own. */
@@ -97,6 +99,7 @@ export function connect(url: string, options: DbOptions, metrics = createDbMetri
   const listeners: (() => Promise<void>)[] = [];
   return {
     run,
+    eachRow: (text, args, onRow) => onShort(preparedRows(onRow))(text, args),
     search: onSearch(prepared),
     composed: onShort(unprepared),
     query: onSearch(unprepared),

@@ -1,6 +1,7 @@
 import { DOCUMENT_SQL } from '../collection/document.js';
 import type { Resource } from '../collection/resource.js';
 import { type Engine, POSTGRESQL } from '../database-url/engine.js';
+import type { Settle } from '../db/batcher.js';
 import { databaseErrorOf, STATEMENT_TIMEOUT } from '../db/database-errors.js';
 import type { Db, Row, Value } from '../db/db.js';
 import { padForImmediateWrite } from '../db/pool/prepared.js';
@@ -84,22 +85,26 @@ function heldSql(resource: Resource, access: Access, parameter: Parameter): stri
 }
 
 /**
- * Reads pages of callers by one statement. Undefined: the page needs a statement of its own, since it is large, or all do, since the
+ * Reads pages of callers by one statement, and settles each as soon as its row arrives, so that the process responds while the database
+ * reads the next ones. Undefined: the page needs a statement of its own, since it is large, or all that are left do, since the
  * statement took too long, perhaps for the records of one caller.
  */
 export async function readCallersPages(
   db: Db,
   text: string,
   pages: readonly { readonly args: readonly Value[] }[],
-): Promise<readonly (Row | undefined)[]> {
+  settle: Settle<Row | undefined>,
+): Promise<readonly undefined[]> {
   const args = pages[0]!.args.map((_, at) => arrayLiteral(pages.map((page) => page.args[at]!)));
   try {
-    const rows = await db.run(text, args.with(-1, padForImmediateWrite(args.at(-1)!)));
-    return rows.map((row) => (Number(row.total) <= MAX_MATCHES && row.docs !== TOO_LARGE ? row : undefined));
+    await db.eachRow(text, args.with(-1, padForImmediateWrite(args.at(-1)!)), (row) => {
+      const isRead = Number(row.total) <= MAX_MATCHES && row.docs !== TOO_LARGE;
+      settle(Number(row.place) - 1, isRead ? row : undefined);
+    });
   } catch (error) {
     if (databaseErrorOf(error)?.code !== STATEMENT_TIMEOUT) throw error;
-    return pages.map(() => undefined);
   }
+  return [];
 }
 
 /** The documents of a page of a caller, without the bits of grants that precede them, and with the fields of these grants. */

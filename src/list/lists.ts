@@ -120,9 +120,13 @@ function openStatements(db: Db, resource: Resource) {
   /** Undefined: the page needs a statement of its own. */
   const ofCaller = (page: ListStatement): Promise<Row | undefined> => {
     const { text } = page;
-    const readAll = (pages: readonly ListStatement[]) => readCallersPages(db, text, pages);
     // While two statements are in flight, the pages that arrive wait for the next one.
-    const known = ofText.get(text) ?? createBatcher({ ...PAGES, max: 32, sharing: share('page') }, readAll);
+    const known =
+      ofText.get(text) ??
+      createBatcher<ListStatement, Row | undefined>(
+        { ...PAGES, max: 32, sharing: share('page') },
+        (pages, settle) => readCallersPages(db, text, pages, settle),
+      );
     ofText.set(text, known);
     return known(page);
   };

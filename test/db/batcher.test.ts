@@ -172,3 +172,32 @@ t.test('an outcome that takes longer holds up nobody else', async (t) => {
   late('there');
   t.equal(await slow, 'there');
 });
+
+t.test('an item is settled before the others, and the rest when the statement ends or fails', async (t) => {
+  const ends: (readonly [resolve: (rest: string[]) => void, reject: (error: Error) => void])[] = [];
+  const settles: ((place: number, outcome: string) => void)[] = [];
+  const read = createBatcher<string, string>(
+    { max: 9, inFlight: 1, waiting: 9, keyOf: (item) => item, sharing: shared() },
+    (_, settle) => {
+      settles.push(settle);
+      return new Promise((resolve, reject) => ends.push([resolve, reject]));
+    },
+  );
+  const first = ['a', 'b', 'b'].map(read);
+  await ticks();
+  settles[0]!(1, 'early');
+  t.same(await Promise.all(first.slice(1)), ['early', 'early'], 'all callers of the item');
+  const waiting = read('c');
+  await ticks();
+  t.equal(settles.length, 1, 'the statement is still in flight');
+  ends[0]![0](['late']);
+  t.equal(await first[0], 'late');
+  await ticks();
+  const other = read('d');
+  settles[1]!(0, 'early');
+  ends[1]![1](new Error('lost'));
+  t.equal(await waiting, 'early');
+  await ticks();
+  ends[2]![1](new Error('lost'));
+  await t.rejects(other, /lost/);
+});

@@ -13,6 +13,15 @@ export const unprepared = (sql: postgres.Sql, text: string, args: readonly Value
 export const prepared = (sql: postgres.Sql, text: string, args: readonly Value[]): Promise<Row[]> =>
   rowsOf(sql.unsafe<Row[]>(text, args as Value[], PREPARED));
 
+/** Runs one statement as `prepared` does, and passes on each row as soon as it arrives. `onRow` must not throw. */
+export const preparedRows =
+  (onRow: (row: Row) => void) =>
+  async (sql: postgres.Sql, text: string, args: readonly Value[]): Promise<Row[]> => {
+    const query = sql.unsafe<Row[]>(text, args as Value[], PREPARED);
+    query.forEach(onRow);
+    return rowsOf(query);
+  };
+
 /** The driver delays a message that is shorter than this until the next tick of the event loop. */
 const MIN_BYTES = 1024;
 

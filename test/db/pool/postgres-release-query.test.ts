@@ -1,5 +1,5 @@
 import postgres from 'postgres';
-import { prepared, unprepared } from '../../../src/db/pool/prepared.js';
+import { prepared, preparedRows, type Row, unprepared } from '../../../src/db/pool/prepared.js';
 import { testDatabase } from '../../support/service.js';
 import t from '../../support/test.js';
 
@@ -42,4 +42,21 @@ t.test('a statement that fails behind its first rows leaves those of the next on
     t.equal(failed.status, 'rejected');
     t.same(next, { status: 'fulfilled', value: [{ a: 'b' }] });
   }
+});
+
+t.test('rows are passed on as they arrive, also of a statement that fails later', async (t) => {
+  const driver = postgres(await testDatabase(t), { max: 1 });
+  t.teardown(() => driver.end());
+  const rows: Row[] = [];
+  const run = preparedRows((row) => rows.push(row));
+  const failing = 'select n as a from generate_series(1, 3) as n where 1 / (3 - n) >= $1';
+  const [failed, next] = await Promise.allSettled([
+    run(driver, failing, [0]),
+    prepared(driver, STATEMENT, ['b']),
+  ]);
+  t.match(failed, { status: 'rejected', reason: { code: '22012' } });
+  t.same(rows, [{ a: 1 }, { a: 2 }]);
+  t.same(next, { status: 'fulfilled', value: [{ a: 'b' }] });
+  await run(driver, STATEMENT, ['c']);
+  t.same(rows.slice(2), [{ a: 'c' }]);
 });
