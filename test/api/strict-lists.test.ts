@@ -67,7 +67,8 @@ t.test('an invalid value in a strict list of version 1 is 400, and its name is i
         t.match(
           await send('GET', `${path}?${query}`, { headers: { accept } }),
           {
-            status: 400,
+            // The form of a page sends the fields that are left blank.
+            status: accept === 'text/html' && query.endsWith('=') ? 200 : 400,
             ...(accept === 'application/json' && {
               json: { error: { code: 'INVALID_QUERY', details: { parameter } } },
             }),
