@@ -2,7 +2,12 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ownPathsOf } from '../config/config.js';
 import { checkDeclarations, readChecked } from '../declarations/check-declarations.js';
-import { type DeclaredField, FIELD_TYPES, newDeclaration, typeNamed } from '../declarations/declaration.js';
+import {
+  type DeclaredField,
+  FIELD_TYPES,
+  newDeclaration,
+  referenceType,
+} from '../declarations/declaration.js';
 import { declarationWarnings } from '../declarations/declaration-warnings.js';
 import { readDeclarations } from '../declarations/read-declarations.js';
 import { resourcesWithoutRefs } from '../declarations/resource-of.js';
@@ -74,7 +79,7 @@ function readField(text: string): { name: string; isRequired: boolean; schema: D
   const [, name, type, list, mark] = /^\s*([^:\s]+):([a-z][a-z0-9_-]*)(\[\])?(!?)\s*$/.exec(text) ?? [];
   if (name === undefined || type === undefined || (list !== undefined && FIELD_TYPES[type]))
     throw new UsageError(`a field must be FIELD:TYPE, not ${text}`, 'collections');
-  const schema = typeNamed(type + (list ?? ''));
+  const schema = FIELD_TYPES[type] ?? referenceType(type + (list ?? ''));
   const isIndexed = FIELD_TYPES[type] !== undefined && type !== 'text' && type !== 'object';
   return { name, isRequired: mark === '!', schema: isIndexed ? { ...schema, 'x-index': true } : schema };
 }

@@ -122,15 +122,12 @@ export const FIELD_TYPES: Readonly<Record<string, DeclaredField>> = {
   object: { type: 'object' },
 };
 
-/** The schema of a field by the word of its type: a usual one, or the collection of a record, or with `[]` of several records. */
-export function typeNamed(word: string): DeclaredField {
+/** The schema of a field that refers to a record of a collection, or with `[]` after its name, to several. */
+export function referenceType(word: string): DeclaredField {
   const to = word.replace('[]', '');
   const reference = { type: 'string', format: 'uuid', 'x-references': to } as const;
   const items = { ...reference, 'x-on-delete': 'remove' } as const;
-  return (
-    FIELD_TYPES[word] ??
-    (to === word ? reference : { type: 'array', items, maxItems: 100, uniqueItems: true })
-  );
+  return to === word ? reference : { type: 'array', items, maxItems: 100, uniqueItems: true };
 }
 
 /** The declaration of a new collection, without its fields. */

@@ -36,10 +36,11 @@ export function padForImmediateWrite(parameter: string): string {
 
 const EMPTY: readonly never[] = [];
 
-/** Where a query of the driver holds its parameters. */
+/** Where a query of the driver holds its parameters, and the function that receives its rows. */
 interface QueryInternals {
   args: readonly unknown[];
   parameters: readonly unknown[];
+  forEachFn: undefined;
 }
 
 /**
@@ -53,6 +54,6 @@ const rowsOf = (query: postgres.PendingQuery<Row[]>): Promise<Row[]> =>
     // statement: https://github.com/porsager/postgres/blob/v3.4.9/src/connection.js#L523. No issue reports it.
     const rows = 0 in result ? result.slice() : result.filter(() => true);
     result.length = 0;
-    Object.assign(query, { args: EMPTY, parameters: EMPTY } satisfies QueryInternals);
+    Object.assign(query, { args: EMPTY, parameters: EMPTY, forEachFn: undefined } satisfies QueryInternals);
     return rows;
   });

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { FIELD_TYPES, typeNamed } from '../../declarations/declaration.js';
+import { FIELD_TYPES, referenceType } from '../../declarations/declaration.js';
 import { type Html, hidden, html } from '../../formats/html.js';
 import { escapeToken, isObject, type Json, type JsonObject } from '../../json.js';
 import { refusal } from './declaration-files.js';
@@ -93,9 +93,10 @@ export function withRows(declared: JsonObject, rows: readonly FieldRow[]): objec
 function fieldOf({ was, name, type, choices, flags }: FieldRow, declared: Json | undefined): Json {
   const former = isObject(declared) ? declared : {};
   const { type: _, format, items, enum: values, 'x-references': to, 'x-on-delete': action, ...rest } = former;
-  const word =
-    TYPES[type] ?? (type.startsWith(MANY) ? `${type.slice(MANY.length)}[]` : type.replace(ONE, ''));
-  const rules = (typeOf(former) === type ? { ...former } : { ...typeNamed(word), ...rest }) as JsonObject;
+  // A collection may have the word of a usual type as its name.
+  const word = type.startsWith(MANY) ? `${type.slice(MANY.length)}[]` : type.replace(ONE, '');
+  const usual = FIELD_TYPES[TYPES[type] ?? ''] ?? referenceType(word);
+  const rules = (typeOf(former) === type ? { ...former } : { ...usual, ...rest }) as JsonObject;
   if (isObject(declared) && was !== name) rules['x-was'] = was;
   const texts = choices.split(',').map((each) => each.trim());
   if (choices === '' && choicesIn(rules) !== '') delete rules.enum;

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { FeatureSettings } from '../../config/config.js';
 import { pathIn } from '../../config/parsers.js';
 
@@ -25,8 +25,9 @@ export const PAGE_SETTINGS = new FeatureSettings({
 });
 
 function logoOf(path: string): string | undefined {
-  const [, type] = Object.entries(LOGO_TYPES).find(([ending]) => path.endsWith(ending)) ?? [];
-  const bytes = type !== undefined && existsSync(path) ? readFileSync(path) : undefined;
+  const [, type] = Object.entries(LOGO_TYPES).find(([ending]) => path.toLowerCase().endsWith(ending)) ?? [];
+  const isFile = statSync(path, { throwIfNoEntry: false })?.isFile();
+  const bytes = type !== undefined && isFile ? readFileSync(path) : undefined;
   return bytes && bytes.length <= MAX_LOGO
     ? `data:image/${type};base64,${bytes.toString('base64')}`
     : undefined;

@@ -24,6 +24,13 @@ t.test('the query of a finished statement retains neither its arguments nor its 
   t.same(await prepared(sql, STATEMENT, ['b']), [{ a: 'b' }]);
   t.same(await released, []);
   t.same(holders(released, 'b'), []);
+
+  const rows: Row[] = [];
+  const receive = (row: Row) => rows.push(row);
+  const passed = driver.unsafe(STATEMENT, ['b']);
+  await preparedRows(receive)({ unsafe: () => passed } as unknown as postgres.Sql, STATEMENT, ['b']);
+  t.same(rows, [{ a: 'b' }]);
+  t.notOk(Object.values(passed).includes(receive), 'nor the function that receives its rows');
 });
 
 t.test('a statement that fails is rejected with the error of the server', async (t) => {

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { withRows } from '../../../src/features/pages/declaration-fields.js';
 import { noBrowser, openPage } from '../../support/chromium.js';
 import { declare } from '../../support/collections.js';
 import { startPlinth } from '../../support/command.js';
@@ -37,6 +38,23 @@ async function watching(t: Test, env: Record<string, string> = {}) {
   const read = (name: string) => readFileSync(join(folder, name), 'utf8');
   return { service, url, folder, read, own, visitor: new PageVisitor(own as TestService) };
 }
+
+t.test(
+  'a reference leads to a collection, also to one with the word of a usual type as its name',
+  async (t) => {
+    const row = (name: string, type: string) => ({ was: '', name, type, choices: '', flags: [] });
+    const types = ['Reference to date', 'References to text', 'Date', 'constructor'];
+    const rows = types.map((type, at) => row(`f${at}`, type));
+    t.match(withRows({}, rows), {
+      properties: {
+        f0: { format: 'uuid', 'x-references': 'date' },
+        f1: { type: 'array', items: { 'x-references': 'text' } },
+        f2: { type: 'string', format: 'date' },
+        f3: { 'x-references': 'constructor' },
+      },
+    });
+  },
+);
 
 t.test('an administrator sees the plan of a declaration, and applies it', async (t) => {
   const { service, url, folder, read, own, visitor } = await watching(t);

@@ -1,4 +1,4 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readConfig } from '../../../src/config/config.js';
@@ -14,6 +14,8 @@ const folder = mkdtempSync(join(tmpdir(), 'plinth-site-'));
 const LOGO = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8"><circle cx="4" cy="4" r="4"/></svg>';
 writeFileSync(join(folder, 'logo.svg'), LOGO);
 writeFileSync(join(folder, 'large.png'), Buffer.alloc(32_769));
+writeFileSync(join(folder, 'UPPER.PNG'), LOGO);
+mkdirSync(join(folder, 'folder.svg'));
 
 t.test('pages have the name, the logo and the colour of the settings', async (t) => {
   const env = { SITE_NAME: 'A & B', SITE_COLOUR: '#7a1f5c', SITE_LOGO: join(folder, 'logo.svg') };
@@ -57,8 +59,11 @@ t.test('a colour without six digits, and a file that is no logo, are refused', a
     ['SITE_COLOUR', 'red'],
     ['SITE_LOGO', 'missing.svg'],
     ['SITE_LOGO', 'large.png'],
+    ['SITE_LOGO', 'folder.svg'],
     ['SITE_LOGO', 'logo.txt'],
   ] as const)
     t.throws(faultsOf({ [name]: value }), { message: new RegExp(`^${name} must be`) }, `${name}=${value}`);
+  const { siteLogo } = PAGE_SETTINGS.of(readConfig({ SITE_LOGO: 'UPPER.PNG' }, {}, folder, [PAGE_SETTINGS]));
+  t.match(siteLogo, /^data:image\/png/);
   t.equal(PAGE_SETTINGS.of(readConfig({}, {}, folder, [PAGE_SETTINGS])).siteName, 'Plinth');
 });
