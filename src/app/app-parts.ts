@@ -11,7 +11,6 @@ import { Feed } from '../events/feed.js';
 import { BODIES } from '../limits/byte-budget.js';
 import { clientKey, rateLimiter } from '../limits/rate-limit.js';
 import type { OpenCounts } from '../limits/shared-counters.js';
-import { setPasswordRules } from '../passwords/common-password.js';
 import { ensureCollections, storedResources } from '../schema/ensure-collections.js';
 import type { Log } from '../telemetry/log.js';
 import { createMetrics, type Scrape } from '../telemetry/metrics.js';
@@ -56,7 +55,6 @@ export async function openParts(
 ): Promise<Parts> {
   const metrics = createMetrics();
   const scrape = scrapeAll ?? metrics.scrape;
-  setPasswordRules(config);
   const database = await openDatabase(config, log, {
     metrics: metrics.db,
     openEmbedded: embeddedOf(features),

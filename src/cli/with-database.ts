@@ -7,7 +7,6 @@ import { type Database, openDatabase } from '../db/open-database.js';
 import { loadDeclarations } from '../declarations/load-declarations.js';
 import { ExitError, UnavailableError } from '../errors/exit-error.js';
 import type { Failure, Problem } from '../errors/problem.js';
-import { setPasswordRules } from '../passwords/common-password.js';
 import { ensureCollections, storedResources } from '../schema/ensure-collections.js';
 import { createLog, type Log, readableLines } from '../telemetry/log.js';
 import { configOf, type Io } from './io.js';
@@ -53,10 +52,8 @@ export const withResources = (
   });
 
 /** Opens the database for a command, also the embedded one of a running service. Throws ExitError. */
-export function openForCommand(io: Io, config: Config): Promise<Database> {
-  setPasswordRules(config);
-  return openDatabase(config, logOf(io, config), { join: true, openEmbedded: embeddedOf(io.features) });
-}
+export const openForCommand = (io: Io, config: Config): Promise<Database> =>
+  openDatabase(config, logOf(io, config), { join: true, openEmbedded: embeddedOf(io.features) });
 
 /** The log of a command: its results are on the standard output. */
 export function logOf({ stderr }: Io, { logLevel }: Config): Log {

@@ -45,9 +45,10 @@ export function withPassword<T>(
  * password, 503 when too many passwords wait to be hashed.
  */
 export function storedPassword(draft: ValidatedInput): Promise<string> | undefined {
-  const { password, passwordHash, fields } = draft;
+  const { password, passwordHash, passwordRules, fields } = draft;
   if (password === undefined) return passwordHash === undefined ? undefined : Promise.resolve(passwordHash);
-  return requireUncommonPassword(password, fields).then(() => passwordHash ?? hashPassword(password));
+  const checked = requireUncommonPassword(password, fields, passwordRules);
+  return checked.then(() => passwordHash ?? hashPassword(password));
 }
 
 /** The users whose fields the service sets. */

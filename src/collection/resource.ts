@@ -1,4 +1,5 @@
 import { type Json, type JsonObject, member } from '../json.js';
+import type { PasswordRules } from '../passwords/common-password.js';
 import { normalized } from '../validation/normalization.js';
 import type { FieldRules } from '../validation/require-valid.js';
 import type { Column, ColumnType } from './column.js';
@@ -95,6 +96,8 @@ export interface Resource extends FieldRules {
   readonly writeOnly: readonly string[];
   /** Whether people sign in with the records, so that a password is stored as a hash, apart from its record. */
   readonly hasPasswords: boolean;
+  /** The rules of the operator for new passwords; absent: the collection writes no records. */
+  readonly passwordRules?: PasswordRules | undefined;
   /** Fields that an import may set and a request may not. */
   readonly importOnly: readonly string[];
   /** The columns besides the document, by their fields. */

@@ -19,6 +19,7 @@ export interface ValidatedInput {
   readonly currentPassword: string | undefined;
   /** The hash of the password: made beforehand, or imported. */
   readonly passwordHash: string | undefined;
+  readonly passwordRules: Resource['passwordRules'];
   /** The fields that the request sets although the caller may not read them; absent: none. */
   readonly unseen?: readonly string[];
   /** The caller, as events name it; undefined: unknown. */
@@ -64,17 +65,23 @@ export function compileInput(
     const columns = columnsOf(resource, fields, present?.record);
     for (const key of keys) requireIndexable(key, fields);
     if (resource.writeOnly.length > 0) columns.push(storedWriteOnly(resource, writeOnly, present));
-    return { fields, columns, caller, ...(resource.hasPasswords ? passwordsIn(writeOnly) : NO_PASSWORDS) };
+    return { fields, columns, caller, ...passwordsIn(resource, writeOnly) };
   };
 }
 
-const NO_PASSWORDS = { password: undefined, currentPassword: undefined, passwordHash: undefined };
+const NO_PASSWORDS = {
+  ...{ password: undefined, currentPassword: undefined, passwordHash: undefined, passwordRules: undefined },
+};
 
-function passwordsIn(writeOnly: JsonObject): Pick<ValidatedInput, keyof typeof NO_PASSWORDS> {
+function passwordsIn(
+  { hasPasswords, passwordRules }: Resource,
+  writeOnly: JsonObject,
+): Pick<ValidatedInput, keyof typeof NO_PASSWORDS> {
+  if (!hasPasswords) return NO_PASSWORDS;
   const { password, current_password, password_hash } = writeOnly as Record<string, string | undefined>;
   if (password !== undefined && password_hash !== undefined)
     throw invalidBody('must not be given together with password', 'not', '/password_hash');
-  return { password, currentPassword: current_password, passwordHash: password_hash };
+  return { password, currentPassword: current_password, passwordHash: password_hash, passwordRules };
 }
 
 /** Throws 400 for fields that requests may not set. */

@@ -2,6 +2,7 @@ import type { Ajv2020 } from 'ajv/dist/2020.js';
 import type { Resource } from '../collection/resource.js';
 import { type Config, ownPathsOf } from '../config/config.js';
 import { isObject, type JsonObject } from '../json.js';
+import type { PasswordRules } from '../passwords/common-password.js';
 import { createAjv, loadFormats } from '../validation/ajv.js';
 import { comparisonsOf } from '../validation/linear-patterns.js';
 import { loadAutomata } from '../validation/pattern.js';
@@ -18,12 +19,13 @@ const LIBRARY_FORMATS = /"format":"(?!(?:email|password-hash|date|time|date-time
  * DeclarationError.
  */
 export async function loadDeclarations(
-  config: Pick<Config, 'collections' | 'folder' | 'dataChanges' | 'features'>,
+  config: Pick<Config, 'collections' | 'folder' | 'dataChanges' | 'features' | keyof PasswordRules>,
   changed?: ReadonlyMap<string, string>,
 ): Promise<Declarations> {
-  const { collections, folder, dataChanges } = config;
+  const { collections, folder, dataChanges, passwordWords, breachedPasswords, publicUrl } = config;
+  const passwordRules = { passwordWords, breachedPasswords, publicUrl };
   const { faults, ...read } = readFolder(collections, folder, changed);
-  const loaded = { ...read, ownPaths: ownPathsOf(config) };
+  const loaded = { ...read, ownPaths: ownPathsOf(config), passwordRules };
   if (LIBRARY_FORMATS.test(JSON.stringify([loaded.collections, [...loaded.shared.values()]])))
     await loadFormats();
   const files = new SchemaFiles(loaded.collections, loaded.shared);
@@ -46,7 +48,10 @@ const withoutAnchors = ({ $anchor: _, ...schema }: JsonObject): JsonObject =>
   withSubschemas(schema, withoutAnchors);
 
 /** The collections of valid declarations. Those whose schemas refer to others share a validator. */
-export function resourcesOf({ collections, shared }: Declarations, place: ResourceOptions = {}): Resource[] {
+export function resourcesOf(
+  { collections, shared, passwordRules }: Declarations,
+  place: ResourceOptions = {},
+): Resource[] {
   const validators = new Map<boolean, Ajv2020>();
   const validator = (allErrors: boolean): Ajv2020 => {
     const known = validators.get(allErrors);
@@ -60,7 +65,7 @@ export function resourcesOf({ collections, shared }: Declarations, place: Resour
   const compile = (schema: object, allErrors: boolean) =>
     validator(allErrors).compile<JsonObject>(withoutAnchors(schema as JsonObject));
   const referred = new Map(collections.map((each) => [each.name, each.referred]));
-  return resourcesWithoutRefs(collections, place).map((resource) =>
+  return resourcesWithoutRefs(collections, { ...place, passwordRules }).map((resource) =>
     JSON.stringify(resource.schema).includes('"$ref"')
       ? {
           ...resource,

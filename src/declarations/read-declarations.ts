@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Resource } from '../collection/resource.js';
 import { pathIn } from '../config/parsers.js';
 import { RefusedError } from '../errors/exit-error.js';
 import { textOf } from '../formats/text-encoding.js';
@@ -28,6 +29,8 @@ export interface Declarations {
   readonly sqlFiles?: readonly SqlFile[];
   /** The first segments of the service's own paths, which are no names of collections; absent: the names are not checked. */
   readonly ownPaths?: ReadonlySet<string>;
+  /** The rules for the passwords of users; absent: the declarations only describe. */
+  readonly passwordRules?: Resource['passwordRules'];
   /** The faults of files that could not be read; absent: there are none. */
   readonly faults?: readonly DeclarationFault[];
 }

@@ -19,6 +19,7 @@ import { CREDENTIALS, SIGN_IN_FILE } from './read-declarations.js';
 export interface ResourceOptions {
   /** Precedes the paths of links: PUBLIC_PREFIX. */
   readonly prefix?: string;
+  readonly passwordRules?: Resource['passwordRules'];
   /** The schema of their tables. */
   readonly schema?: string;
   /** The columns of the tables; absent: there are no tables yet. */
@@ -38,11 +39,12 @@ export function resourcesWithoutRefs(
   options: ResourceOptions = {},
 ): Resource[] {
   const { prefix = '', schema = 'collections', typeOf = () => undefined, tableOf, fieldsSince } = options;
+  const { passwordRules } = options;
   const sqlName: SqlName = (name) => qualified(schema, tableOf?.(name) ?? name);
   const byName = new Map(declarations.map((declaration) => [declaration.name, declaration]));
   const resources = declarations.map((declaration) => ({
     ...resourceOf(declaration, byName, sqlName, typeOf),
-    prefix,
+    ...{ prefix, passwordRules },
     fieldsSince: fieldsSince?.get(declaration.name) ?? new Map<string, number>(),
   }));
   const sortsOf = new Map(

@@ -17,15 +17,6 @@ export interface PasswordRules {
   readonly publicUrl: string | undefined;
 }
 
-let breached: string | undefined;
-let ofService: readonly string[] = [];
-
-/** Sets the rules of this process. */
-export function setPasswordRules({ passwordWords, breachedPasswords, publicUrl }: PasswordRules): void {
-  breached = breachedPasswords;
-  ofService = [...passwordWords, publicUrl === undefined ? '' : new URL(publicUrl).hostname].flatMap(wordsOf);
-}
-
 let common: Promise<ReadonlySet<string>> | undefined;
 
 /**
@@ -33,7 +24,11 @@ let common: Promise<ReadonlySet<string>> | undefined;
  * section 3.1.1.2), in any letter case, or a word of these or of the service, such as the name of the organization, whatever digits and signs
  * it has, or is in the operator's file of breached passwords.
  */
-export async function requireUncommonPassword(password: string, record: JsonObject): Promise<void> {
+export async function requireUncommonPassword(
+  password: string,
+  record: JsonObject,
+  { passwordWords = [], breachedPasswords, publicUrl }: Partial<PasswordRules> = {},
+): Promise<void> {
   const normalized = normalize(password);
   const letters = normalized.replaceAll(/[^\p{L}]/gu, '');
   for (const name of ['email', 'name']) {
@@ -44,12 +39,13 @@ export async function requireUncommonPassword(password: string, record: JsonObje
     if (letters !== '' && wordsOf(value).includes(letters))
       throw invalid([failure(`must not be a word of the user's own ${name}`, 'personal')]);
   }
-  if (letters !== '' && ofService.includes(letters))
+  const host = publicUrl === undefined ? '' : new URL(publicUrl).hostname;
+  if (letters !== '' && [...passwordWords, host].flatMap(wordsOf).includes(letters))
     throw invalid([failure('must not be a word of this service', 'service')]);
   common ??= readCommonPasswords();
   if ((await common).has(normalized))
     throw invalid([failure('must not be one of the most common passwords', 'common')]);
-  if (breached !== undefined && (await isBreached(breached, password)))
+  if (breachedPasswords !== undefined && (await isBreached(breachedPasswords, password)))
     throw invalid([failure('must not be a password that was published after a breach', 'breached')]);
 }
 

@@ -60,6 +60,29 @@ t.test('a request cannot set password_hash', async (t) => {
   t.equal((await send('GET', '/users')).json.length, 1);
 });
 
+t.test('each service of a process has its own rules', async (t) => {
+  const breached = 'a long known password';
+  const folder = folderOf(t, { 'hashes.txt': `${hash('sha1', breached, 'hex').toUpperCase()}:1\n` });
+  const [roof, plain, known] = [
+    await freshService(t, { PASSWORD_WORDS: 'roof' }),
+    await freshService(t, { PUBLIC_URL: 'https://tracker.example' }),
+    await freshService(t, { BREACHED_PASSWORDS: join(folder, 'hashes.txt') }),
+  ];
+  const rows = [
+    [roof, 'roof-2026-2026', breached],
+    [plain, 'tracker-2026', 'roof-2026-2026'],
+    [known, breached, 'tracker-2026'],
+  ] as const;
+  for (const [{ send }, refused, accepted] of rows)
+    for (const [password, status] of [
+      [refused, 400],
+      [accepted, 201],
+    ] as const) {
+      const body = { email: `${randomUUID()}@example.org`, name: 'Bob', password };
+      t.equal((await send('POST', '/users', { body })).status, status, password);
+    }
+});
+
 t.test('words of the service, and passwords of breaches, are refused', async (t) => {
   const known = Array.from({ length: 1000 }, (_, at) => `known password ${at}`);
   const lines = known.map((each) => `${hash('sha1', each, 'hex').toUpperCase()}:${each.length}`).sort();
