@@ -73,9 +73,9 @@ function bodyOf(flow: FlowPages, { step, back, next, code, shown, values }: Flow
 </form>`;
   if (step !== 'code') {
     const [href, label] =
-      step === 'sent'
-        ? [`${page}?code=${query}`, 'Enter the code from the message']
-        : [back ?? next, back === undefined && next !== '/' ? 'Sign in' : 'Continue'];
+      step === 'done'
+        ? [back ?? next, back === undefined && next !== '/' ? 'Sign in' : 'Continue']
+        : [`${page}?code=${query}`, 'Enter the code from the message'];
     return html`<p role="status">${flow[step]}</p>${link(href, label)}`;
   }
   if (!shown) return undefined;

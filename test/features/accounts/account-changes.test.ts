@@ -64,6 +64,25 @@ t.test('another address is confirmed by both', async (t) => {
   }
 });
 
+t.test('the way back follows the second of two codes', async (t) => {
+  const { changed, linkTo, visitor, issuer } = await start(t);
+  await changed(NEXT);
+  const way = encodeURIComponent(`${issuer}/orders`);
+  for (const [address, href, label] of [
+    ['ann@example.org', `/confirm-address?code=&return=${way}`, 'Enter the code from the message'],
+    [NEXT, `${issuer}/orders`, 'Continue'],
+  ] as const) {
+    const link = await linkTo(address, '/confirm-address');
+    const form = await visitor.open(`${link}&return=/orders`);
+    const { text } = await visitor.submit(form, { code: link.slice(link.indexOf('=') + 1) });
+    const links = [...text.matchAll(/<a href="([^"]*)">([^<]*)</g)];
+    t.same(
+      links.map(([, to, shown]) => [to!.replaceAll('&#38;', '&'), shown]),
+      [[href, label]],
+    );
+  }
+});
+
 t.test(
   'without triggers of users, as on Citus, the change of an address is noted and ends invitations',
   async (t) => {
