@@ -33,6 +33,10 @@ export interface AccountServices {
 
 const MAX_BYTES = 8192;
 
+/** Whether a page of another origin had its browser send a request (Fetch Metadata). Browsers say so over https and on localhost alone. */
+export const isFromOtherOrigin = ({ headers: { 'sec-fetch-site': site } }: HandledRequest['req']): boolean =>
+  site !== undefined && site !== 'same-origin' && site !== 'none';
+
 /** Reads the fields of a form on a page of this service, or a JSON object, within the limit of its network. Throws 400, 403, 413, 415 and 429. */
 export async function admittedInput(services: AccountServices, { req, body, address }: HandledRequest) {
   if (body.length > MAX_BYTES) throw payloadTooLarge(MAX_BYTES);
@@ -42,8 +46,7 @@ export async function admittedInput(services: AccountServices, { req, body, addr
   const accepted = [JSON_TYPE, FORM_TYPE].find((each) => each === type.trim().toLowerCase());
   if (accepted === undefined) throw unsupportedMediaType('Accept-Post', [JSON_TYPE, FORM_TYPE]);
   const isForm = accepted === FORM_TYPE;
-  const site = req.headers['sec-fetch-site'];
-  if (isForm && site !== undefined && site !== 'same-origin' && site !== 'none') throw originNotAllowed();
+  if (isForm && isFromOtherOrigin(req)) throw originNotAllowed();
   const fields = isForm && JSON.stringify(Object.fromEntries(new URLSearchParams(body.toString())));
   const values = await readJson(fields ? Buffer.from(fields) : body);
   return { isForm, values: isObject(values) ? values : {} };

@@ -74,11 +74,6 @@ export class IssuerUsers {
     return link.userId;
   }
 
-  /** Links a subject to the user with a verified address, who has signed in. Without an effect if the user has another one. */
-  async linkTo(userId: string, { issuer, subject }: Subject, email: string, hash: string): Promise<void> {
-    await this.db.run(ACCOUNTS_SQL.link_signed_in, [issuer, subject, userId, hash, email]);
-  }
-
   async #linkOf(arrival: Arrival, values: Values): Promise<Link> {
     const found = await this.#find(arrival);
     if (found) return found;
@@ -137,7 +132,8 @@ export class IssuerUsers {
 
   /**
    * Email and name by the claims of OpenID Connect, and the fields of USER_CLAIMS. An address that is not verified could belong to another
-   * person, and is no value. An operator who names the claim of addresses vouches for an issuer without `email_verified`.
+   * person, and is no value; some issuers send the text `true` for the boolean, Amazon Cognito for one. An operator who names the claim of
+   * addresses vouches for an issuer without `email_verified`.
    */
   valuesOf(claims: Claims): Values {
     const { email_verified: verified, name, preferred_username: login } = claims;

@@ -4,19 +4,9 @@ import type { Db } from '../../db/db.js';
 import { isClaimScope, mayAllow, withImplied } from './client-scopes.js';
 import { FIRST_PARTY } from './clients.js';
 import { ISSUER_SQL } from './issuer-statements.js';
-import { findUser } from './user-claims.js';
+import type { UserAccount } from './user-claims.js';
 
 type Grant = InstanceType<Provider['Grant']>;
-
-/** Adds scopes to those that a user has allowed to a client. */
-export async function rememberConsent(
-  db: Db,
-  userId: string,
-  clientId: string,
-  scopes: Iterable<string>,
-): Promise<void> {
-  await db.run(ISSUER_SQL.remember_consent, [userId, clientId, [...scopes].join(' ')]);
-}
 
 /** Allows scopes within a grant: those of OpenID Connect and those of this API, whose tokens serve /userinfo as well. */
 export function addScopes(grant: Grant, audience: string, scopes: readonly string[]): void {
@@ -24,6 +14,22 @@ export function addScopes(grant: Grant, audience: string, scopes: readonly strin
   const ofApi = [...withImplied(scopes)].filter((scope) => scope !== 'offline_access');
   if (openId.length > 0) grant.addOIDCScope(openId.join(' '));
   if (ofApi.length > 0) grant.addResourceScope(audience, ofApi.join(' '));
+}
+
+/**
+ * The last step of a request, which no user sees: the account lists an application of the operator with the requested scopes that the grant
+ * has. False: no step is missing.
+ */
+export async function rememberFirstParty({ oidc }: KoaContextWithOIDC, db: Db, audience: string) {
+  const { client, account, grant, requestParamScopes: requested } = oidc;
+  const scopes = [
+    grant!.getOIDCScopeFiltered(requested),
+    grant!.getResourceScopeFiltered(audience, requested),
+  ];
+  const granted = scopesOf(scopes.join(' '));
+  if (client![FIRST_PARTY] === true && granted.size > 0)
+    await db.run(ISSUER_SQL.remember_consent, [account!.accountId, client!.clientId, [...granted].join(' ')]);
+  return false;
 }
 
 /**
@@ -38,12 +44,10 @@ export async function loadGrant(
 ): Promise<Grant | undefined> {
   const { client, session, result, account, provider } = ctx.oidc;
   const clientId = client!.clientId;
-  const user = await findUser(db, account!.accountId);
-  if (!user) return undefined;
+  const { user } = account as UserAccount;
   const isRefused = (scope: string) => scope !== 'offline_access' && !mayAllow(user.scopes, scope);
   const requested = [...ctx.oidc.requestParamScopes];
   const granted = client![FIRST_PARTY] === true ? requested.filter((scope) => !isRefused(scope)) : [];
-  if (granted.length > 0) await rememberConsent(db, user.id, clientId, granted);
   const grantId = result?.consent?.grantId ?? session!.grantIdFor(clientId);
   const stored = grantId === undefined ? undefined : await provider.Grant.find(grantId);
   const found = stored?.accountId === user.id ? stored : undefined;

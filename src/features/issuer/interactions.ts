@@ -4,7 +4,8 @@ import { scopesOf } from '../../auth/principal.js';
 import type { Reply } from '../../http/reply.js';
 import type { HandledRequest } from '../../http/request.js';
 import { mayAllow } from './client-scopes.js';
-import { addScopes, rememberConsent } from './consents.js';
+import { addScopes } from './consents.js';
+import { ISSUER_SQL } from './issuer-statements.js';
 import { errors } from './oidc-provider.js';
 import { pageReply, redirectReply } from './pages/page-frame.js';
 import { errorPage, nameOf } from './pages/provider-pages.js';
@@ -106,7 +107,7 @@ class InteractionPage {
     const grant = stored ?? new provider.Grant({ accountId, clientId });
     addScopes(grant, config.audience!, scopes);
     const consent = { grantId: await grant.save() };
-    await rememberConsent(db, accountId, clientId, scopes);
+    await db.run(ISSUER_SQL.remember_consent, [accountId, clientId, scopes.join(' ')]);
     return this.#finish({ consent });
   }
 

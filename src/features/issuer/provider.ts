@@ -15,7 +15,7 @@ import type { Auth } from '../../feature.js';
 import { ID_TOKEN_ALGORITHMS } from './client-kind.js';
 import { CLAIMS, permittedScopes, withImplied } from './client-scopes.js';
 import { API_SCOPES, FIRST_PARTY, findMetadata, isSecret, TOKEN_FORMAT } from './clients.js';
-import { loadGrant } from './consents.js';
+import { loadGrant, rememberFirstParty } from './consents.js';
 import { errors, interactionPolicy, Provider } from './oidc-provider.js';
 import { OWN_ALGORITHM } from './own-keys.js';
 import { GRANT_CLAIM } from './own-tokens.js';
@@ -55,7 +55,7 @@ export function createProvider({ config, db, checkReplay, keys, admit }: Provide
   const settings = ISSUER_SETTINGS.of(config);
   const { accessTokenSeconds } = settings;
   const provider = new Provider(config.issuer!, {
-    ...endpoints(config),
+    ...endpoints(config, db),
     ...lifetimes(accessTokenSeconds),
     ...tokens(),
     // Clients are managed by operators alone, so oidc-provider reads them only.
@@ -119,11 +119,11 @@ function cookieNames(issuer: string) {
   };
 }
 
-function endpoints(config: Config): Configuration {
+function endpoints(config: Config, db: Db): Configuration {
   return {
     routes: PATHS,
     interactions: {
-      policy: promptsOf(config),
+      policy: promptsOf(config, db),
       url: (_ctx, interaction) => `${INTERACTION}/${interaction.uid}`,
     },
     // CORS_ORIGINS decides for all paths.
@@ -133,7 +133,7 @@ function endpoints(config: Config): Configuration {
 }
 
 /** The steps of a sign-in. Between the password and the consent, the user proves a second factor if one is needed. */
-function promptsOf(config: Config) {
+function promptsOf(config: Config, db: Db) {
   const { base, Check, Prompt } = interactionPolicy;
   const policy = base();
   const isMissing = ({ oidc: { account, session, params, requestParamScopes } }: KoaContextWithOIDC) => {
@@ -148,6 +148,8 @@ function promptsOf(config: Config) {
   };
   const check = new Check(SECOND_STEP, 'a second factor is needed', 'interaction_required', isMissing);
   policy.add(new Prompt({ name: SECOND_STEP }, check), 1);
+  const end = new Check('end', 'never missing', (ctx) => rememberFirstParty(ctx, db, config.audience!));
+  policy.add(new Prompt({ name: 'end' }, end));
   const refuseUnknown = ({ oidc: { params } }: KoaContextWithOIDC) => {
     const classes = scopesOf(params?.acr_values);
     if (classes.size === 0 || ACRS.some((acr) => classes.has(acr))) return false;

@@ -9,6 +9,8 @@ import type { Collection } from '../../feature.js';
 import type { Reply } from '../../http/reply.js';
 import type { HandledRequest } from '../../http/request.js';
 import { counter } from '../../telemetry/instruments.js';
+import { isFromOtherOrigin } from '../accounts/account-requests.js';
+import { ACCOUNTS_SQL } from '../accounts/accounts-statements.js';
 import { IssuerUsers } from '../accounts/issuer-users.js';
 import { ACCOUNTS_SETTINGS, type Upstream } from '../accounts/settings.js';
 import { type Person, type Proofs, UpstreamClient, UpstreamError } from '../accounts/upstream-client.js';
@@ -92,11 +94,11 @@ export class UpstreamSignIn {
     };
   }
 
-  /** A step of a sign-in, as the address of a sign-in page at `back` says; undefined: it says nothing. Throws 429. */
+  /** A step of a sign-in, as the address of a page at `back` says; undefined: none, also for a link of another site. Throws 429. */
   async step({ req, address }: HandledRequest, back: string, prompt?: string): Promise<Step | undefined> {
     const { searchParams } = new URL(req.url!, 'http://localhost');
     const client = this.#clients.get(searchParams.get('upstream') ?? '');
-    if (!client && !searchParams.has('state')) return undefined;
+    if (client ? isFromOtherOrigin(req) : !searchParams.has('state')) return undefined;
     const seconds = await this.#limit(address);
     if (seconds !== undefined) throw rateLimited(seconds);
     try {
@@ -106,7 +108,7 @@ export class UpstreamSignIn {
     } catch (error) {
       if (!(error instanceof UpstreamError)) throw error;
       const { label } = error.upstream;
-      if (error.isCancelled) return this.#refused(403, `You did not sign in with ${label}.`);
+      if (error.isCancelled) return this.#refused(`You did not sign in with ${label}.`);
       this.core.log.warn({ err: error, upstream: label }, 'a sign-in at another issuer fails');
       this.metrics.signIns.of('failed').value++;
       return { status: 503, error: `${label} does not sign you in now. Try again.` };
@@ -139,7 +141,8 @@ export class UpstreamSignIn {
     const pending = this.#pendingOf(req);
     const user = pending && (await findUser(db, userId));
     if (!user || lacksSecondFactor(config, user, amr, scopes ?? user.scopes)) return [];
-    await this.#users.linkTo(userId, pending, pending.email, pending.hash);
+    const { issuer, subject, email, hash } = pending;
+    await db.run(ACCOUNTS_SQL.link_signed_in, [issuer, subject, userId, hash, email]);
     this.metrics.signIns.of('linked').value++;
     return this.#setCookie(LINK_COOKIE, '', 0);
   }
@@ -156,44 +159,45 @@ export class UpstreamSignIn {
     const client = this.#clients.get(begun?.upstream ?? '');
     const proofs = this.#proofsOf(cookie);
     if (!client || begun?.back !== back || !isEqual(response.get('state') ?? '', proofs.state))
-      return this.#refused(400, 'The sign-in has expired. Try again.');
+      return this.#refused('The sign-in has expired. Try again.', 400);
     return this.#enter(client.upstream.label, await client.personOf(response, proofs), back);
   }
 
   async #enter(label: string, { issuer, subject, claims }: Person, back: string): Promise<Step> {
-    const { fields, verifiedEmail, hash } = this.#users.valuesOf(claims);
+    const { db } = this.core;
+    const { fields, verifiedEmail = '', hash } = this.#users.valuesOf(claims);
     try {
       const userId = await this.#users.userOf({ issuer, subject, claims, more: async () => ({}) });
-      const user = userId === undefined ? undefined : await findUser(this.core.db, userId);
-      if (!user) return this.#refused(403, 'This account cannot sign in.');
+      const user = userId === undefined ? undefined : await findUser(db, userId);
+      if (!user) return this.#refused('This account cannot sign in.');
       notePassword(user.id, user.passwordVersion);
       this.metrics.signIns.of('ok').value++;
       return { userId: user.id };
     } catch (error) {
-      if (error instanceof CredentialRejected)
-        return this.#refused(403, `${label} does not say who you are.`);
+      if (error instanceof CredentialRejected) return this.#refused(`${label} does not say who you are.`);
       if (!(error instanceof Problem) || error.status !== 403) throw error;
       const { code, more } = error;
-      if (code === 'ACCOUNT_EXISTS' && verifiedEmail !== undefined) {
+      const { email } = claims;
+      if (code === 'ACCOUNT_EXISTS') {
+        const [row] = await db.run(ACCOUNTS_SQL.user_with_email, [verifiedEmail]);
+        const user = row && (await findUser(db, String(row.id)));
+        const known = row ? `the address ${verifiedEmail}` : `a value that must be unique`;
+        if (user?.passwordVersion === undefined && !user?.hasPasskey)
+          return this.#refused(`An account with ${known} is not connected with ${label}: sign in as before.`);
         const pending = { label, issuer, subject, email: verifiedEmail, hash } satisfies Pending;
         const cookie = this.#setCookie(LINK_COOKIE, this.#seal('link', pending), LIFETIME_S);
         return { reply: redirectReply(back, cookie) };
       }
-      const { email } = claims;
-      if (code === 'ACCOUNT_UNKNOWN')
-        return this.#refused(403, `There is no account for ${email ?? 'you'} here.`);
-      if (code === 'ACCOUNT_EXISTS' || (email !== undefined && fields.email === undefined))
-        return this.#refused(
-          403,
-          `${label} does not say that the address ${email} is yours: verify it there.`,
-        );
+      if (code === 'ACCOUNT_UNKNOWN') return this.#refused(`There is no account for ${email ?? 'you'} here.`);
+      if (email !== undefined && fields.email === undefined)
+        return this.#refused(`${label} does not say that the address ${email} is yours: verify it there.`);
       const details = (more.details ?? []) as readonly Failure[];
       const faults = details.map(({ path, message }) => `${path.slice(1)} ${message}`).join(', ');
-      return this.#refused(403, `${label} does not say enough to make an account: ${faults}.`);
+      return this.#refused(`${label} does not say enough to make an account: ${faults}.`);
     }
   }
 
-  #refused(status: number, error: string): Step {
+  #refused(error: string, status = 403): Step {
     this.metrics.signIns.of('refused').value++;
     return { status, error };
   }

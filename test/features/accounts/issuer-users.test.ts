@@ -118,7 +118,11 @@ const EVE = { email: 'eve@example.org' };
 const REFUSED: readonly [says: string, claims: JWTPayload, refusal: string][] = [
   ['no address', {}, '403 ACCOUNT_INCOMPLETE'],
   ['an address that is not verified', { ...EVE, email_verified: false }, '403 ACCOUNT_INCOMPLETE'],
-  ['not verified, as a text', { ...EVE, email_verified: 'false' }, '403 ACCOUNT_INCOMPLETE'],
+  ...['false', 'TRUE', ' true', '1', 1, null, ['true']].map((email_verified): (typeof REFUSED)[number] => [
+    `email_verified: ${JSON.stringify(email_verified)}`,
+    { ...EVE, email_verified },
+    '403 ACCOUNT_INCOMPLETE',
+  ]),
   ['an invalid address', { email: 'nothing', email_verified: true }, '403 ACCOUNT_INCOMPLETE'],
   ['free, and the issuer says nothing of it', { email: 'free@example.org' }, '403 ACCOUNT_INCOMPLETE'],
   ['that of a user with a password', { email: SECRET, email_verified: true }, '403 ACCOUNT_EXISTS'],
@@ -140,6 +144,20 @@ t.test('no user is made, and none is linked', async (t) => {
   }
   t.equal(await rowsOf(service, 'plinth_users'), 3);
   t.equal(await rowsOf(service, 'plinth_user_links'), 1);
+});
+
+t.test('an address is verified by the claim true, also as a text', async (t) => {
+  const { tokenOf, userOf } = await start(t);
+  for (const email_verified of [true, 'true'])
+    t.ok(
+      await userOf(
+        await tokenOf(typeof email_verified, {
+          ...ann,
+          email: `${typeof email_verified}@example.org`,
+          email_verified,
+        }),
+      ),
+    );
 });
 
 t.test('the verified address of a user that nothing else can enter links it', async (t) => {
@@ -194,6 +212,7 @@ t.test('a client has no user', async (t) => {
 
 const USERINFO: readonly [says: string, response: object, status: number, expected: number][] = [
   ['the claims of the subject', { sub: 'ann', ...ann }, 200, 200],
+  ['`true` as a text, as Amazon Cognito', { sub: 'ann', ...ann, email_verified: 'true' }, 200, 200],
   ['the claims of another subject', { sub: 'bob', ...ann }, 200, 403],
   ['an address that is not verified', { sub: 'ann', ...ann, email_verified: false }, 200, 403],
   ['an error', {}, 500, 403],

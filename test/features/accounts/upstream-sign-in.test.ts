@@ -1,11 +1,14 @@
 import { createServer } from 'node:https';
 import type { Configuration } from 'oidc-provider';
 import { createClient } from '../../../src/features/issuer/clients.js';
+import type { JsonObject } from '../../../src/json.js';
 import { authority, withoutOpenssl } from '../../support/certificates.js';
 import { noBrowser, openPage } from '../../support/chromium.js';
 import { claimPort } from '../../support/claimed-port.js';
+import { declare } from '../../support/collections.js';
 import { makeUser, PASSWORD } from '../../support/credentials.js';
 import { json, signingKey } from '../../support/issuer.js';
+import { UNDECLARED } from '../../support/service.js';
 import t from '../../support/test.js';
 import { secretIn, totpOf } from '../issuer/authenticator.js';
 import { authorizationServer, CLIENT, consent } from '../issuer/authorization-server.js';
@@ -77,7 +80,7 @@ t.test('an account with a password is linked once its user has signed in', async
   const ann = { sub: 'auth0|ann', email: 'ANN@example.org', email_verified: true };
   const shown = await world.signIn(ann);
   t.equal(shown.status, 200);
-  t.match(shown.text, 'There is an account with the address ann@example.org. Sign in with its password once');
+  t.match(shown.text, 'There is an account with the address ann@example.org. Sign in to it here once');
   t.match(shown.text, 'value="ann@example.org"');
   t.same(await linksOf(world), [], 'nothing is linked yet');
   const wrong = await shown.visitor.enter(shown, ANN, 'wrong');
@@ -168,6 +171,67 @@ for (const [says, claims, text, env] of REFUSED)
     t.same(await usersOf(world), ['ann@example.org']);
     t.same(await linksOf(world), []);
   });
+
+const DISABLED = 'insert into plinth_disabled_users (user_id) values ($1)';
+const OTHER_LINK = "insert into plinth_user_links values ('https://login.example.org', 'carol', $1, '')";
+const PASSKEY = "insert into passkeys values ('key', $1, '', 0, '[]')";
+const ONCE = 'There is an account with the address carol@example.org. Sign in to it here once';
+const AS_BEFORE =
+  'An account with the address carol@example.org is not connected with Work Login: sign in as before';
+/** Users with the address of a person, by the statements that make their ways to sign in. */
+const MET: readonly [says: string, fields: JsonObject, statements: readonly string[], text: string][] = [
+  ['a password', { password: PASSWORD }, [], ONCE],
+  ['a password and a link to another issuer', { password: PASSWORD }, [OTHER_LINK], ONCE],
+  ['a passkey and a link to another issuer', {}, [OTHER_LINK, PASSKEY], ONCE],
+  ['a link to another issuer alone', {}, [OTHER_LINK], AS_BEFORE],
+  ['a password, disabled', { password: PASSWORD }, [DISABLED], AS_BEFORE],
+];
+t.test('a person meets a user with the same address', async (t) => {
+  for (const [says, fields, statements, text] of MET) {
+    const world = await startWorld(t, upstream);
+    const { db } = world.server.service;
+    const { id } = await makeUser(world.server.service, 'carol@example.org', fields);
+    for (const each of statements) await db.run(each, [id]);
+    const page = await world.signIn(CAROL);
+    t.equal(page.status, text === ONCE ? 200 : 403, says);
+    t.match(page.text, text, says);
+    t.equal(page.visitor.cookie('plinth_link') !== undefined, text === ONCE, says);
+    await db.run('delete from plinth_users where id = $1', [id]);
+  }
+});
+
+t.test('a person meets a user with another value that must be unique', async (t) => {
+  const badge = { type: 'string', 'x-unique': true };
+  const folder = declare(t, { 'users.json': { properties: { badge } } });
+  const env = { COLLECTIONS: folder, DATABASE_URL: UNDECLARED, USER_CLAIMS: '{"badge": "badge"}' };
+  const world = await startWorld(t, upstream, env);
+  await makeUser(world.server.service, 'dora@example.org', { badge: '7' });
+  const { status, text } = await world.signIn({ ...CAROL, badge: '7' });
+  t.equal(status, 403);
+  t.match(text, 'An account with a value that must be unique is not connected with Work Login');
+});
+
+/** Values of Sec-Fetch-Site, and whether a link of such a site begins a sign-in. */
+const SITES: readonly [site: string | undefined, begins: boolean][] = [
+  [undefined, true],
+  ['none', true],
+  ['same-origin', true],
+  ['same-site', false],
+  ['cross-site', false],
+];
+t.test('a link of another site leads to the page with the button, and begins nothing', async (t) => {
+  const world = await startWorld(t, upstream);
+  for (const [site, begins] of SITES)
+    for (const from of [(await world.open()).page.url, '/account', '/account?return=/']) {
+      const { visitor, page } = await world.open();
+      const path = from.includes('/interaction/') ? page.url : from;
+      const href = hrefIn(await visitor.open(path));
+      const shown = await visitor.open(href, site === undefined ? {} : { 'sec-fetch-site': site });
+      t.equal(shown.url.startsWith(upstream.url), begins, `${site} ${from}`);
+      t.equal(visitor.cookie('plinth_upstream') !== undefined, begins);
+      if (!begins) t.match(shown, { status: 200, text: AGAIN });
+    }
+});
 
 t.test('USERS_FROM_ISSUER=known links a user without a way to sign in', async (t) => {
   const world = await startWorld(t, upstream, { USERS_FROM_ISSUER: 'known' });

@@ -93,6 +93,34 @@ t.test('a user sets up an authenticator app: the secret and recovery codes are s
   t.notMatch(String(row!.hashes), /[0-9a-f]{5}-/);
 });
 
+t.test('an application of the operator is listed once all steps of the sign-in are done', async (t) => {
+  const redirect_uri = 'https://app.example.org/callback';
+  const { config: own } = await server.register({ redirect_uris: [redirect_uri], first_party: true });
+  const { user, secret } = await withApp('listed@example.org');
+  const listed = async () =>
+    (await db.run('select from issuer_consents where user_id = $1::uuid', [user.id])).length;
+  const parameters = { scope: 'openid self', redirect_uri, prompt: '' };
+  const { visitor, enter } = await begin(server, own, parameters);
+  const half = await enter(user);
+  t.match(half.text, /<h1>Second step<\/h1>/);
+  t.equal(await listed(), 0, 'before the second step');
+  t.match(
+    (await visitor.submit(half, { action: 'code', code: totpOf(secret) })).url,
+    `${redirect_uri}?code=`,
+  );
+  t.equal(await listed(), 1);
+  t.match((await visitor.open('/account')).text, 'Reader: openid self');
+  for (const [prompt, text] of [
+    ['login', /name="password"/],
+    ['consent', /value="allow"/],
+  ] as const) {
+    await db.run('delete from issuer_consents where user_id = $1::uuid', [user.id]);
+    const flow = await begin(server, own, { ...parameters, prompt }, visitor);
+    t.match((await flow.open()).text, text);
+    t.equal(await listed(), 0, `a page of prompt=${prompt}`);
+  }
+});
+
 t.test('a second step takes each code and each recovery code once', async (t) => {
   const { user, secret, codes } = await withApp('steps@example.org');
   const rows: readonly [name: string, code: () => string, status: number][] = [

@@ -16,8 +16,8 @@ export class Visitor {
 
   constructor(readonly origin: string) {}
 
-  open(url: string): Promise<Page> {
-    return this.#request(new URL(url, this.origin), 'GET');
+  open(url: string, headers: Readonly<Record<string, string>> = {}): Promise<Page> {
+    return this.#request(new URL(url, this.origin), 'GET', undefined, headers);
   }
 
   /** Submits the only form of a page, with what a person fills in and the button that it presses. */

@@ -23,7 +23,7 @@ export function signInPage(
     'Sign in',
     html`<p>to ${client === undefined ? 'your account' : html`continue to <strong>${client}</strong>`}</p>
 ${errorText(error)}
-${pending && html`<p class="note" role="status">There is an account with the address ${pending.email}. Sign in with its password once: then it is connected with ${pending.label}, and you can sign in there from now on.</p>`}
+${pending && html`<p class="note" role="status">There is an account with the address ${pending.email}. Sign in to it here once: then it is connected with ${pending.label}, and you can sign in there from now on.</p>`}
 <form method="post">
 ${hidden('csrf', csrf)}
 <label for="email">Email</label>
