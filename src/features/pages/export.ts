@@ -43,7 +43,7 @@ export async function exportReply(
   if (content?.kind !== 'rows') return reply;
   const { lines: _, ...rows } = content;
   const isCsv = format === 'csv';
-  const columns = listColumns(resource, chosen, []);
+  const columns = listColumns(resource, chosen, []).filter(({ name }) => name !== 'id');
   return {
     status: 200,
     headers: [

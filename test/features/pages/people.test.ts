@@ -169,7 +169,7 @@ t.test('a list is exported as a whole: CSV with names for spreadsheets, and JSON
   t.equal(falling[0].title, 't99');
   const nested = await visitor.get(`/projects/${project.id}?_format=json`);
   t.equal(nested.status, 200);
-  const chosen = await visitor.get('/issues?fields=title,watcherIds,odd&_export=csv&sort=created_at');
+  const chosen = await visitor.get('/issues?fields=id,title,watcherIds,odd&_export=csv&sort=created_at');
   t.match(chosen.text, `Title,Watchers,Watchers id,Odd,Id\r\nLabels,Ada,"[""${user.id}""]",,`);
   t.equal((await service.send('GET', '/issues?_export=csv')).headers['content-type'], 'application/json');
 });
