@@ -8,7 +8,7 @@ export const accountUnknown = define('ACCOUNT_UNKNOWN', 403, {
 });
 
 export const accountExists = define('ACCOUNT_EXISTS', 403, {
-  message: 'A user with the email address of the access token exists, and cannot be linked to it.',
+  message: 'A user with the address or another unique value of the token exists, and is not linked to it.',
   cause:
     'The user has a password, a passkey or another link: a link to the subject of the token could take over the account.',
   remedy: 'Sign in as that user, or have an administrator remove one of the two.',

@@ -188,9 +188,9 @@ export class UpstreamSignIn {
         const cookie = this.#setCookie(LINK_COOKIE, this.#seal('link', pending), LIFETIME_S);
         return { reply: redirectReply(back, cookie) };
       }
-      if (code === 'ACCOUNT_UNKNOWN') return this.#refused(`There is no account for ${email ?? 'you'} here.`);
       if (email !== undefined && fields.email === undefined)
         return this.#refused(`${label} does not say that the address ${email} is yours: verify it there.`);
+      if (code === 'ACCOUNT_UNKNOWN') return this.#refused(`There is no account for ${email ?? 'you'} here.`);
       const details = (more.details ?? []) as readonly Failure[];
       const faults = details.map(({ path, message }) => `${path.slice(1)} ${message}`).join(', ');
       return this.#refused(`${label} does not say enough to make an account: ${faults}.`);

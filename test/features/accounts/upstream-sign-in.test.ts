@@ -157,6 +157,7 @@ const REFUSED: readonly [says: string, claims: object, text: string, env?: Recor
   ['an address that is none', { email: 'nothing', email_verified: true }, ENOUGH],
   ['a subject of 2,000 characters', { ...CAROL, sub: 'x'.repeat(2000) }, 'does not say who you are'],
   ['an empty subject', { ...CAROL, sub: '' }, 'does not say who you are'],
+  ['with known, an address that is not verified', { ...EVE, email_verified: false }, YOURS, KNOWN],
   ['a person without a user', CAROL, 'There is no account for Carol@Example.org here', KNOWN],
 ];
 for (const [says, claims, text, env] of REFUSED)
