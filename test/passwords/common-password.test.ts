@@ -1,6 +1,7 @@
 import { hash, randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { plinth } from '../support/command.js';
 import { folderOf } from '../support/folder.js';
 import { freshService, testService } from '../support/service.js';
 import t from '../support/test.js';
@@ -81,6 +82,23 @@ t.test('each service of a process has its own rules', async (t) => {
       const body = { email: `${randomUUID()}@example.org`, name: 'Bob', password };
       t.equal((await send('POST', '/users', { body })).status, status, password);
     }
+});
+
+t.test('commands and imports beside a service have the rules of their own settings', async (t) => {
+  const { databaseUrl: DATABASE_URL } = await freshService(t);
+  const record = { email: 'ada@example.org', name: 'Ada', password: 'roof-2026-2026' };
+  const file = join(folderOf(t, { 'users.json': JSON.stringify([record]) }), 'users.json');
+  const create = ['users', 'create', 'bob@example.org', '--name', 'Bob'];
+  for (const [args, input] of [
+    [create, 'roof-2026-2026\n'],
+    [['import', 'users', file], ''],
+  ] as const) {
+    const env = { DATABASE_URL, PASSWORD_WORDS: 'roof' };
+    const refused = await plinth(t, args, env, { input });
+    t.equal(refused.code, 1);
+    t.match(refused.err, 'must not be a word of this service');
+    t.match(await plinth(t, args, { DATABASE_URL }, { input }), { code: 0 });
+  }
 });
 
 t.test('words of the service, and passwords of breaches, are refused', async (t) => {
