@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { documentsIn } from '../collection/document.js';
 import type { Resource } from '../collection/resource.js';
-import { createBatcher } from '../db/batcher.js';
+import { createBatcher, type RunBatch } from '../db/batcher.js';
 import { databaseErrorOf, STATEMENT_TIMEOUT } from '../db/database-errors.js';
 import type { Db, Row, Run } from '../db/db.js';
 import { foreignCursor, invalidQuery, queryTimeout } from '../errors/input-errors.js';
@@ -120,13 +120,10 @@ function openStatements(db: Db, resource: Resource) {
   /** Undefined: the page needs a statement of its own. */
   const ofCaller = (page: ListStatement): Promise<Row | undefined> => {
     const { text } = page;
+    const readAll: RunBatch<ListStatement, Row | undefined> = (pages, settle) =>
+      readCallersPages(db, text, pages, settle);
     // While two statements are in flight, the pages that arrive wait for the next one.
-    const known =
-      ofText.get(text) ??
-      createBatcher<ListStatement, Row | undefined>(
-        { ...PAGES, max: 32, sharing: share('page') },
-        (pages, settle) => readCallersPages(db, text, pages, settle),
-      );
+    const known = ofText.get(text) ?? createBatcher({ ...PAGES, max: 32, sharing: share('page') }, readAll);
     ofText.set(text, known);
     return known(page);
   };

@@ -23,8 +23,8 @@ export const eventsPage: Page = {
   },
 };
 
-/** Positions of the feed to look through for each event that is shown: a caller may see few of them. */
-const WIDTH = 10;
+/** Positions of the feed to look through for each event that is shown: a caller may see one of a hundred. */
+const WIDTH = 100;
 
 /**
  * The newest events that a caller may read and a query of the feed selects, the last one first: up to `most`, among the newest
@@ -43,7 +43,7 @@ export async function newestEvents(
     const from = Math.max(oldest, feed.follower.horizon() - Math.ceil(positions));
     const given = new URLSearchParams(query);
     given.set('after', feed.cursorOf(from));
-    given.set('limit', String(WIDTH * most));
+    given.set('limit', String(10 * most));
     const json = await readAs(site, caller, '/events', given);
     if (!json) return [];
     const { data, meta } = json as unknown as { data: JsonObject[]; meta: { more: boolean } };
