@@ -2,12 +2,7 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ownPathsOf } from '../config/config.js';
 import { checkDeclarations, readChecked } from '../declarations/check-declarations.js';
-import {
-  type DeclaredField,
-  FIELD_TYPES,
-  newDeclaration,
-  referenceType,
-} from '../declarations/declaration.js';
+import { type DeclaredField, FIELD_TYPES, newDeclaration, referenceTo } from '../declarations/declaration.js';
 import { declarationWarnings } from '../declarations/declaration-warnings.js';
 import { readDeclarations } from '../declarations/read-declarations.js';
 import { resourcesWithoutRefs } from '../declarations/resource-of.js';
@@ -74,12 +69,17 @@ function writeNew(io: Io, name: string, given: string, json: boolean): void {
   print(io, json, { name, file }, next);
 }
 
-/** Reads `title:string!`. Text is not indexed, other values are. Throws UsageError. */
+/**
+ * Reads `title:string!`, or `authorId:authors` for a reference; a slash tells a collection from the type of its name. Text is not
+ * indexed, other values are. Throws UsageError.
+ */
 function readField(text: string): { name: string; isRequired: boolean; schema: DeclaredField } {
-  const [, name, type, list, mark] = /^\s*([^:\s]+):([a-z][a-z0-9_-]*)(\[\])?(!?)\s*$/.exec(text) ?? [];
-  if (name === undefined || type === undefined || (list !== undefined && FIELD_TYPES[type]))
+  const [, name, slash, type, list, mark] =
+    /^\s*([^:\s]+):(\/)?([a-z][a-z0-9_-]*)(\[\])?(!?)\s*$/.exec(text) ?? [];
+  const usual = slash === undefined ? FIELD_TYPES.get(type ?? '') : undefined;
+  if (name === undefined || type === undefined || (list !== undefined && usual))
     throw new UsageError(`a field must be FIELD:TYPE, not ${text}`, 'collections');
-  const schema = FIELD_TYPES[type] ?? referenceType(type + (list ?? ''));
-  const isIndexed = FIELD_TYPES[type] !== undefined && type !== 'text' && type !== 'object';
+  const schema = usual ?? referenceTo(type, list !== undefined);
+  const isIndexed = usual && type !== 'text' && type !== 'object';
   return { name, isRequired: mark === '!', schema: isIndexed ? { ...schema, 'x-index': true } : schema };
 }

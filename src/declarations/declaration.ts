@@ -110,24 +110,25 @@ export interface DeclarationFault {
 }
 
 /** The schemas of the usual types of fields, by their words. */
-export const FIELD_TYPES: Readonly<Record<string, DeclaredField>> = {
-  string: { type: 'string' },
-  text: { type: 'string' },
-  number: { type: 'number' },
-  integer: { type: 'integer' },
-  boolean: { type: 'boolean' },
-  date: { type: 'string', format: 'date' },
-  'date-time': { type: 'string', format: 'date-time' },
-  strings: { type: 'array', items: { type: 'string' } },
-  object: { type: 'object' },
-};
+export const FIELD_TYPES: ReadonlyMap<string, DeclaredField> = new Map(
+  Object.entries({
+    string: { type: 'string' },
+    text: { type: 'string' },
+    number: { type: 'number' },
+    integer: { type: 'integer' },
+    boolean: { type: 'boolean' },
+    date: { type: 'string', format: 'date' },
+    'date-time': { type: 'string', format: 'date-time' },
+    strings: { type: 'array', items: { type: 'string' } },
+    object: { type: 'object' },
+  }),
+);
 
-/** The schema of a field that refers to a record of a collection, or with `[]` after its name, to several. */
-export function referenceType(word: string): DeclaredField {
-  const to = word.replace('[]', '');
-  const reference = { type: 'string', format: 'uuid', 'x-references': to } as const;
+/** The schema of a field that refers to a record of a collection, or to several. */
+export function referenceTo(collection: string, isMany: boolean): DeclaredField {
+  const reference = { type: 'string', format: 'uuid', 'x-references': collection } as const;
   const items = { ...reference, 'x-on-delete': 'remove' } as const;
-  return to === word ? reference : { type: 'array', items, maxItems: 100, uniqueItems: true };
+  return isMany ? { type: 'array', items, maxItems: 100, uniqueItems: true } : reference;
 }
 
 /** The declaration of a new collection, without its fields. */

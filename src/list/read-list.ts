@@ -114,7 +114,7 @@ function strictOrder(
   if (order === undefined) return sorts;
   const [key, ...more] = sorts as [SortKey];
   if (more.length > 0 || key.direction === 'desc')
-    throw invalidQuery('order', 'must be absent, or sort one field without a minus');
+    throw invalidQuery('order', 'must be absent, or sort one field other than relevance, without a minus');
   return [{ ...key, direction: order }];
 }
 

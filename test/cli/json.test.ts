@@ -85,6 +85,36 @@ t.test('collections and migrate describe declarations and steps', async (t) => {
   t.match(err, /^\{"error":\{"code":"CONFIGURATION","message":"collections\/books\.json#\/properties\/a: /);
 });
 
+t.test(
+  'a new collection refers to others by name, after a slash also to one with the name of a type',
+  async (t) => {
+    const folder = t.testdir({
+      collections: {
+        'date.json': '{"type": "object", "properties": {"name": {"type": "string"}}}',
+        'constructor.json': '{"type": "object", "properties": {"name": {"type": "string"}}}',
+      },
+    });
+    const create = (name: string, fields: string) =>
+      plinth(t, ['collections', 'new', name, '--fields', fields], { COLLECTIONS: '' }, { cwd: folder });
+    const fields = 'on:date!,day:/date,days:/date[]!,by:constructor,user:users';
+    t.match(await create('visits', fields), { code: 0 });
+    const { required, properties } = JSON.parse(
+      readFileSync(join(folder, 'collections/visits.json'), 'utf8'),
+    );
+    t.same(required, ['on', 'days']);
+    const reference = (to: string) => ({ type: 'string', format: 'uuid', 'x-references': to });
+    t.match(properties, {
+      on: { type: 'string', format: 'date', 'x-index': true },
+      day: reference('date'),
+      days: { type: 'array', items: reference('date') },
+      by: reference('constructor'),
+      user: reference('users'),
+    });
+    for (const field of ['on:date[]', 'on:/', 'on://date', 'on:/Date'])
+      t.match(await create('others', field), { code: 64, err: /a field must be FIELD:TYPE/ }, field);
+  },
+);
+
 t.test('serve prints its address as a document', async (t) => {
   const env = { DATABASE_URL: await testDatabase(t), PORT: '0' };
   const service = startPlinth(t, ['serve', '--json'], env);

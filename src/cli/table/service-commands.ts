@@ -54,7 +54,7 @@ export const SERVICE_COMMANDS = {
           fields: {
             value: 'FIELD:TYPE[,FIELD:TYPE]...',
             required: true,
-            text: 'the fields. TYPE is string, text, number, integer, boolean, date, date-time, strings or object, or the name of a collection to refer to, with [] to several of its records; a ! after it means required',
+            text: 'the fields. TYPE is string, text, number, integer, boolean, date, date-time, strings or object, or the name of a collection to refer to, with / before it if it has the name of a type, and [] after it to several of its records; a ! at the end means required',
           },
           ...JSON_OPTION,
         },

@@ -2,6 +2,7 @@ import type { Resource } from '../../collection/resource.js';
 import { badRequest, filterRequired } from '../../errors/request-errors.js';
 import { type Html, hidden, html } from '../../formats/html.js';
 import { MERGE_PATCH } from '../../http/media-types.js';
+import type { Request } from '../../http/request.js';
 import { conditionName } from '../../list/query-names.js';
 import type { PageForm } from './form-action.js';
 import { type FormField, failuresIn, type Options } from './form-fields.js';
@@ -24,7 +25,7 @@ export function bulkBar(
 ): ((table: Html) => Html) | undefined {
   const may = (method: 'PATCH' | 'DELETE') => mayWrite(site, request, resource, method);
   if (!may('PATCH') && !may('DELETE')) return undefined;
-  const fields = fieldsOf(resource);
+  const fields = fieldsOf(resource, request);
   const edit =
     may('PATCH') &&
     fields.length > 0 &&
@@ -39,11 +40,13 @@ export function bulkBar(
     html`${form}${table}<div class="bulk tools"><span id="chosen">Change chosen ${wordsOf(resource.name)} together</span> ${edit}${remove}</div></form>`;
 }
 
-/** The fields of which a form can set one in several records. */
-const fieldsOf = (resource: Resource): readonly FormField[] =>
-  editableOf(resource).change.filter(
-    ({ kind, path }) => path.length === 1 && kind !== 'others' && kind !== 'secret',
-  );
+/** The fields of which the caller can set one in several records: none with unique values. */
+function fieldsOf(resource: Resource, request: Request): readonly FormField[] {
+  const unique = resource.unique.flatMap(({ fields }) => (fields.length === 1 ? fields : []));
+  const fields = editableOf(resource).fields(request, 'update');
+  const isOne = (path: readonly string[]) => path.length === 1 && !unique.includes(path[0]!);
+  return fields.filter(({ kind, path }) => isOne(path) && kind !== 'others' && kind !== 'secret');
+}
 
 /** The actions of a list's forms: those of chosen records with a page of confirmation before, or else `creation`. */
 export function bulkPage(resource: Resource, creation: PageForm): PageForm {
@@ -79,8 +82,8 @@ export function bulkPage(resource: Resource, creation: PageForm): PageForm {
 const idsIn = ({ entered }: Submitted): readonly string[] =>
   (entered.texts.get('_id') ?? []).slice(0, MAX_CHOSEN);
 
-const chosenField = (resource: Resource, { entered }: Submitted): FormField => {
-  const field = fieldsOf(resource).find(({ name }) => name === entered.own('_field'));
+const chosenField = (resource: Resource, { entered, request }: Submitted): FormField => {
+  const field = fieldsOf(resource, request).find(({ name }) => name === entered.own('_field'));
   if (!field) throw badRequest('No field that several records can share has this name.');
   return field;
 };
@@ -93,9 +96,7 @@ async function confirmation(
 ): Promise<PageContent> {
   const { site, request, forms, entered } = submitted;
   const isDeletion = (entered.own('_bulk') || submitted.method) === 'DELETE';
-  const [verb, write, method] = isDeletion
-    ? (['Delete', 'remove', 'DELETE'] as const)
-    : (['Change', 'update', 'PATCH'] as const);
+  const [verb, write] = isDeletion ? (['Delete', 'remove'] as const) : (['Change', 'update'] as const);
   const { choices } = await choicesIn(site, request, resource, {
     [conditionName('id', 'in')]: idsIn(submitted).join(','),
     limit: String(MAX_CHOSEN),
@@ -120,7 +121,7 @@ async function confirmation(
   const field = isDeletion ? undefined : chosenField(resource, submitted);
   const { texts, named } = entered;
   const many = `${chosen.length} ${wordsOf(chosen.length === 1 ? resource.singular : resource.name)}`;
-  const own = { _method: method, _etag: '*', _field: field?.name ?? '' };
+  const own = { _method: isDeletion ? 'DELETE' : 'PATCH', _etag: '*', _field: field?.name ?? '' };
   return {
     title: `${verb} ${many}`,
     crumbs,

@@ -25,9 +25,9 @@ export function listPage(resource: Resource): Page {
     query: listQueryOf,
     other: (context, list) => exportReply(resource, context, list),
     content: (shown) => contentOf(resource, shown),
-    refused: ({ status, message }, context) => {
-      const { site, request } = context;
-      if (status !== 400 || !request.query.text.includes('filter')) return undefined;
+    // Also refused: fields that access rules show of no record.
+    refused: ({ status, code, message }, { site, request }) => {
+      if (status !== 400 && code !== 'FIELDS_DENIED') return undefined;
       const view = new ListView(resource, site, request);
       return filterPage(view, request, [{ text: collectionLabel(resource.name), href: view.path }], message);
     },
@@ -62,7 +62,7 @@ async function contentOf(resource: Resource, shown: PageOptions): Promise<PageCo
     crumbs: crumbs.slice(0, -1),
     tools: html`${declarationLink(shown, 'Declaration', resource.name)}<a class="button" href="${view.hrefWith({ _columns: '1' })}">Columns</a>${exportMenu(view)}${invitationLink(resource, canCreate, shown)}${canCreate && html`<a class="button main" href="${view.path}?_new">New ${wordsOf(resource.singular)}</a>`}`,
     body: html`${searchBar(view, html`<span class="dim">${count}</span>`)}
-<div class="chips">${filterChips(view, names)}</div>
+<div class="chips">${await filterChips(view, names)}</div>
 ${data.length === 0 ? emptyText(view, canCreate) : (bulk?.(table) ?? table)}
 ${pagesNav(links, meta)}`,
   };

@@ -28,7 +28,7 @@ export async function conflictPage(
   const notice = html`<p class="error" role="alert">${actorHtml(names, author) ?? 'Another request'} changed this ${model.singular}${author === request.principal.subject && ' in another window'} after you opened the form${when}. Nothing was ${method === 'DELETE' ? 'deleted' : 'saved'}.</p>`;
   if (method === 'DELETE') return deletionPage(model, submitted, current, notice);
   const { texts, was } = entered;
-  const all = model.change;
+  const all = model.fields(request, 'update');
   const stored = textsOf(current, all, names);
   const fields = entered.changed(all);
   const isStored = ({ name }: FormField) => digestOf(stored.get(name)) === (was[name] ?? digestOf());

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { FIELD_TYPES, referenceType } from '../../declarations/declaration.js';
+import { FIELD_TYPES, referenceTo } from '../../declarations/declaration.js';
 import { type Html, hidden, html } from '../../formats/html.js';
 import { escapeToken, isObject, type Json, type JsonObject } from '../../json.js';
 import { refusal } from './declaration-files.js';
@@ -27,17 +27,19 @@ const KEYWORDS: Readonly<Record<string, string>> = {
 };
 const FLAGS = ['required', ...Object.keys(KEYWORDS)];
 
-/** The words of the usual types by their labels. */
-const TYPES: Readonly<Record<string, string>> = {
-  Text: 'string',
-  Number: 'number',
-  'Whole number': 'integer',
-  'Yes or no': 'boolean',
-  Date: 'date',
-  'Date and time': 'date-time',
-  'List of texts': 'strings',
-  Object: 'object',
-};
+/** The usual types by their labels. */
+const TYPES = new Map(
+  [
+    ['Text', 'string'],
+    ['Number', 'number'],
+    ['Whole number', 'integer'],
+    ['Yes or no', 'boolean'],
+    ['Date', 'date'],
+    ['Date and time', 'date-time'],
+    ['List of texts', 'strings'],
+    ['Object', 'object'],
+  ].map(([label = '', word = '']) => [label, FIELD_TYPES.get(word)!]),
+);
 const [ONE, MANY] = ['Reference to ', 'References to '];
 /** Any other type, which stays. */
 const OTHER = 'As in the JSON';
@@ -46,11 +48,9 @@ const OTHER = 'As in the JSON';
 function typeOf({ type, format, items, 'x-references': one }: JsonObject): string {
   const many = isObject(items) ? items['x-references'] : undefined;
   if (one !== undefined || many !== undefined) return (one === undefined ? MANY : ONE) + String(one ?? many);
-  const usual = Object.keys(TYPES).find((label) => {
-    const known = FIELD_TYPES[TYPES[label]!]!;
-    return isDeepStrictEqual([known.type, known.format, known.items], [type, format, items]);
-  });
-  return usual ?? OTHER;
+  const own = [type, format, items];
+  const usual = [...TYPES].find(([, each]) => isDeepStrictEqual([each.type, each.format, each.items], own));
+  return usual?.[0] ?? OTHER;
 }
 
 /** The fields of a declaration as rows. */
@@ -80,23 +80,24 @@ export function withRows(declared: JsonObject, rows: readonly FieldRow[]): objec
   const twice = named.find((row) => own.get(row.name) !== row);
   if (twice) throw refusal(`/properties/${escapeToken(twice.name)}`, 'is there twice');
   const { properties = {}, required = [] } = declared as Record<string, JsonObject>;
-  // Names of fields that are declared elsewhere stay.
-  const others = (required as unknown as string[]).filter((name) => !rows.some(({ was }) => was === name));
+  // Fields without a row stay: others have added them since, or names in `required` are declared elsewhere.
+  const isOther = (name: string) => !own.has(name) && !rows.some(({ was }) => was === name);
+  const others = (required as unknown as string[]).filter(isOther);
+  const listed = named.map((row) => [row.name, fieldOf(row, properties[row.was])] as const);
+  const unlisted = Object.entries(properties).filter(([name]) => isOther(name));
   const chosen = named.filter(({ flags }) => flags.includes('required')).map(({ name }) => name);
   return {
     ...declared,
     required: others.length + chosen.length > 0 ? [...others, ...chosen] : undefined,
-    properties: Object.fromEntries(named.map((row) => [row.name, fieldOf(row, properties[row.was])])),
+    properties: Object.fromEntries([...listed, ...unlisted]),
   };
 }
 
 function fieldOf({ was, name, type, choices, flags }: FieldRow, declared: Json | undefined): Json {
   const former = isObject(declared) ? declared : {};
   const { type: _, format, items, enum: values, 'x-references': to, 'x-on-delete': action, ...rest } = former;
-  // A collection may have the word of a usual type as its name.
-  const word = type.startsWith(MANY) ? `${type.slice(MANY.length)}[]` : type.replace(ONE, '');
-  const usual = FIELD_TYPES[TYPES[type] ?? ''] ?? referenceType(word);
-  const rules = (typeOf(former) === type ? { ...former } : { ...usual, ...rest }) as JsonObject;
+  const own = TYPES.get(type) ?? referenceTo(type.replace(ONE, '').replace(MANY, ''), type.startsWith(MANY));
+  const rules = (typeOf(former) === type ? { ...former } : { ...own, ...rest }) as JsonObject;
   if (isObject(declared) && was !== name) rules['x-was'] = was;
   const texts = choices.split(',').map((each) => each.trim());
   if (choices === '' && choicesIn(rules) !== '') delete rules.enum;
@@ -120,7 +121,7 @@ export function fieldTable(rows: readonly FieldRow[], { collections }: Pick<Site
   const body = [...rows, ...Array.from({ length: NEW_ROWS }, () => empty)].map((row, at) => {
     const { was, name, type, choices, flags } = row;
     const of = name === '' ? `field ${at + 1}` : name;
-    const types = [...new Set([...Object.keys(TYPES), ...references, type])];
+    const types = [...new Set([...TYPES.keys(), ...references, type])];
     const options = optionsOf(
       types.map((each) => [each, each]),
       type,

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { accessSync, constants, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { secretReply } from '../../actions/secret-reply.js';
 import { at, type Endpoint } from '../../api/endpoint.js';
 import type { Core } from '../../app/open-features.js';
@@ -79,7 +79,7 @@ async function planOf(core: DeclarationServices, { body, headers }: Request) {
   const file = fileOf(core, String(collection));
   const name = `${file.collection}.json`;
   const text = formatted(String(given));
-  if ((headers['if-match'] ?? '') !== file.etag) throw changedMeanwhile();
+  if ((headers['if-match'] ?? '') !== file.etag) throw changedMeanwhile(file);
   try {
     const declarations = await loadDeclarations(core.config, new Map([[name, text]]));
     // Loaded on demand: a start without it takes less time.
@@ -117,7 +117,8 @@ function canApply(core: DeclarationServices): boolean {
 
 /** A file is never there in part. A text that is empty removes it. Throws 412 if another process has changed the file. */
 function replace(core: DeclarationServices, { collection, etag }: DeclarationFile, text: string): void {
-  if (fileOf(core, collection).etag !== etag) throw changedMeanwhile();
+  const current = fileOf(core, collection);
+  if (current.etag !== etag) throw changedMeanwhile(current);
   const path = pathOf(core, `${collection}.json`);
   if (text === '') return rmSync(path);
   const draft = pathOf(core, `.${collection}.${randomUUID()}`);
@@ -128,8 +129,11 @@ function replace(core: DeclarationServices, { collection, etag }: DeclarationFil
 const pathOf = ({ config: { collections = '.', folder } }: DeclarationServices, name: string): string =>
   join(pathIn(folder, collections), name);
 
-const changedMeanwhile = () =>
-  preconditionFailed.variant({ message: 'The file was changed meanwhile. Nothing was written.' });
+const changedMeanwhile = (current: DeclarationFile) =>
+  preconditionFailed.variant({
+    message: 'The file is there already, or was changed meanwhile. Nothing was written.',
+    details: { current },
+  });
 
 export const refusal = (path: string, message: string) =>
   invalid([{ path, message, keyword: 'declaration' }]);
@@ -140,7 +144,7 @@ function refusalOf(error: unknown, name: string): unknown {
     return invalid(
       error.faults.map(({ file, pointer, reason }) => ({
         path: pointer,
-        message: file.endsWith(name) ? reason : `${file}: ${reason}`,
+        message: basename(file) === name ? reason : `${file}: ${reason}`,
         keyword: 'declaration',
       })),
     );

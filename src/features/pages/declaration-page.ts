@@ -55,10 +55,13 @@ export const declarationPage: Page = {
     },
     failed: (problem, submitted) => {
       const { entered, site } = submitted;
-      const own = formIn(submitted);
+      const form = formIn(submitted);
+      // The next attempt changes the file as it is now, but a new collection needs another name.
+      const { current } = (problem.more.details ?? {}) as { readonly current?: DeclarationFile };
+      const own = form.etag === '' ? form : { ...form, etag: current?.etag ?? form.etag };
       const isText = entered.texts.has('_text');
       const inputs = isText ? textInput(entered.own('_text')) : fieldTable(rowsIn(entered), site);
-      return { ...headOf(own), body: html`${faultsOf(problem)}${editor(own, inputs)}` };
+      return { ...headOf(own), body: html`${faultsOf(problem, current)}${editor(own, inputs)}` };
     },
   },
 };
@@ -104,14 +107,14 @@ const applyNote = ({ applies }: DeclarationFile): Part =>
 const textInput = (text: string): Html =>
   html`<label class="field">The file<textarea name="_text" rows="18" spellcheck="false" class="code">\n${text}</textarea></label>\n`;
 
-/** The faults of a declaration in words. */
-function faultsOf(problem: Problem): Html {
+/** The faults of a declaration in words. `current`: the file with which it competes. */
+function faultsOf(problem: Problem, current?: DeclarationFile): Html {
   const nameOf = (path: string) => path.replace(/^\/(properties\/)?/, '').replaceAll('/', ', ');
   const faults = failuresIn(problem).map(
     ({ path, message }) => html`<li><b>${nameOf(path)}</b> ${message}</li>`,
   );
   const text = faults.length > 0 ? 'Nothing is changed yet:' : problem.message;
-  return html`<div class="error" role="alert"><p>${text}</p>${faults.length > 0 && html`<ul>${faults}</ul>`}</div>`;
+  return html`<div class="error" role="alert"><p>${text}</p>${faults.length > 0 && html`<ul>${faults}</ul>`}${current && html`<details><summary>The file as it is now</summary><pre>${current.text}</pre></details>`}</div>`;
 }
 
 /** The steps of a declaration with their locks and losses, the records that violate it, and the button that applies it. */

@@ -1,4 +1,4 @@
-import type { Resource } from '../../collection/resource.js';
+import { canSearch, type Resource } from '../../collection/resource.js';
 import { html, type Part } from '../../formats/html.js';
 import { LIST_OPERATORS, type Operator, operatorsOf } from '../../list/condition.js';
 import { conditionName, filterName, filterSegments, unescapeName } from '../../list/query-names.js';
@@ -42,7 +42,8 @@ export async function filterPage(
   const columns = await Promise.all(
     columnsOf(view.resource).map((column) => fieldsFor(view, column, caller)),
   );
-  const rows = [fault === undefined ? orderFields(view) : [], ...columns];
+  const search = canSearch(view.resource) ? [fieldOf('search', 'Search', 'text')] : [];
+  const rows = [search, orderFields(view), ...columns];
   const fields = rows.flat();
   const texts = new Map(fields.map((field) => [field.name, textsIn(field, view)]));
   const inputs = rows.map((row) => row.map((field) => inputOf(field, { id: 'filter', texts })));
@@ -64,7 +65,7 @@ const fieldOf = (name: string, label: string, kind: FieldKind, options?: Options
 
 /** The order of the list: by any field that lists can be sorted by, also by those without a column. */
 function orderFields(view: ListView): FormField[] {
-  const sorts = view.sorts().map(({ name, field }) => [name, labelOf(view.resource, field)] as const);
+  const sorts = view.sortable.map(({ name, field }) => [name, labelOf(view.resource, field)] as const);
   const directions = Object.entries({ asc: 'rising', desc: 'falling' });
   if (sorts.length === 0) return [];
   return [fieldOf('sort', 'Sort by', 'choice', sorts), fieldOf('order', 'Direction', 'choice', directions)];
@@ -137,34 +138,38 @@ function textsIn(field: FormField, { parameters }: ListView): readonly string[] 
 }
 
 /** The conditions of a list, each with a link that removes it. */
-export function filterChips(view: ListView, names: Names): Part {
+export async function filterChips(view: ListView, names: Names): Promise<Part> {
   const { parameters, path, resource } = view;
-  const chips = [...new Set(parameters.keys())].flatMap((name) => {
+  const chips = [...new Set(parameters.keys())].map(async (name) => {
     const segments = name.startsWith('filter[') && filterSegments(name);
     const values = parameters.getAll(name);
-    const says =
-      name === 'search' ? `“${values[0]}”` : segments && conditionText(resource, segments, values, names);
+    const text = segments && (await conditionText(resource, segments, values, names));
+    const says = name === 'search' ? `“${values[0]}”` : text;
     return says
       ? html`<span class="chip">${says} <a href="${view.hrefWith({ [name]: null })}" aria-label="Remove the filter: ${says}">✕</a></span>`
       : [];
   });
-  return chips.length > 0 && html`${chips}<a href="${path}">Clear all</a>`;
+  const shown = (await Promise.all(chips)).flat();
+  return shown.length > 0 && html`${shown}<a href="${path}">Clear all</a>`;
 }
 
-function conditionText(
+async function conditionText(
   resource: Resource,
   segments: readonly string[],
   values: readonly string[],
   names: Names,
-): string {
+): Promise<string> {
   const last = segments.at(-1)!;
   const operator = segments.length > 1 && Object.hasOwn(SIGNS, last) ? (last as Operator) : undefined;
   const [field = '', ...rest] = (operator ? segments.slice(0, -1) : segments).map(unescapeName);
   const label = [labelOf(resource, field), ...rest.map((each) => fieldLabel(each).toLowerCase())].join(' ');
   if (operator === 'null') return `${label} is ${values[0] === 'true' ? '' : 'not '}empty`;
-  const isDay = ENDS[columnOf(resource, field)?.kind ?? 'plain'] === 'date';
+  const { kind = 'plain', to } = columnOf(resource, field) ?? {};
+  const isDay = ENDS[kind] === 'date';
   const isEnd = isDay && operator === 'lt';
-  const texts = (LIST_OPERATORS.has(last) ? values.join().split(',') : values).map(
+  const given = LIST_OPERATORS.has(last) ? values.join().split(',') : values;
+  if (to !== undefined) await names.read(to, given);
+  const texts = given.map(
     (value) => names.of(value) ?? (isDay ? dayText(isEnd ? dayAfter(value, -1) : value) : value),
   );
   const sign = operator && SIGNS[isEnd ? 'lte' : operator];

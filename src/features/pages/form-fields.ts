@@ -30,16 +30,14 @@ export interface FormField extends Omit<Column, 'kind'> {
   readonly schema: FieldSchema;
 }
 
-/** The fields of a form, in the order of the schema, without some. Objects with declared members are groups of fields. */
-export function formFields(schema: FieldsSchema, omitted: readonly string[] = []): readonly FormField[] {
-  const { properties = {}, required = [], additionalProperties } = schema;
-  const entered = Object.entries(properties).filter(([member]) => !omitted.includes(member));
-  const fields = membersOf({ properties: Object.fromEntries(entered), required });
-  if (additionalProperties === false) return fields;
+/** The fields of a form, in the order of the schema. Objects with declared members are groups of fields. */
+export function formFields(schema: FieldsSchema): readonly FormField[] {
+  const { properties = {}, additionalProperties } = schema;
+  if (additionalProperties === false) return membersOf(schema);
   const rules: FieldSchema = { description: 'Fields without a rule, as a JSON object.', properties };
   const others = { ...undeclared('*'), kind: 'others', label: 'Other fields', isRequired: false } as const;
   // An empty group separates the field from the declared ones, as the last one.
-  return [...fields, { ...others, path: ['*'], group: '', schema: rules }];
+  return [...membersOf(schema), { ...others, path: ['*'], group: '', schema: rules }];
 }
 
 function membersOf(

@@ -129,7 +129,9 @@ const LINES: readonly FieldKind[] = ['long', 'json', 'others'];
 
 /** The type of an input, and its attributes. */
 function typeOf({ kind, item }: FormField, text: string): Html {
-  if (kind === 'number') return decimal(item.minimum);
+  // In type number browsers read "12,50" as 1250; some decimal keyboards have no minus.
+  if (kind === 'number')
+    return html`type="text" autocomplete="off"${(item.minimum ?? -1) >= 0 && html` inputmode="decimal"`}`;
   if (kind === 'secret') return html`type="password" autocomplete="new-password"`;
   if (kind === 'time' && LOCAL_TIME.test(text)) return html`type="datetime-local" step="any"`;
   return html`type="${INPUT_TYPES[item.format ?? kind] ?? 'text'}"`;
@@ -143,10 +145,6 @@ function referenceControl(field: FormField, text: string, filled: Filled, attrib
     return html`<input ${attributes} list="${idOf(field, filled)}-offers" value="${text}">`;
   return select(choices, choices.length === 1 ? choices[0]![0] : text, attributes);
 }
-
-/** The attributes of an input for a number. In type number browsers read "12,50" as 1250; some decimal keyboards have no minus. */
-const decimal = (minimum = -1): Html =>
-  html`type="text" autocomplete="off"${minimum >= 0 && html` inputmode="decimal"`}`;
 
 /** A time that browsers show in their own input, which has no text for any other. */
 const LOCAL_TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d(:[0-5]\d(\.\d{1,3})?)?)?$/;

@@ -1,6 +1,8 @@
+import { STRANGER } from '../../auth/principal.js';
 import { perResource, type Resource } from '../../collection/resource.js';
 import type { Body, Request } from '../../http/request.js';
 import { type JsonObject, member } from '../../json.js';
+import { grantFields, grantsFor, type Verb } from '../../policy/policy.js';
 import { type FormField, formFields } from './form-fields.js';
 import { collectionLabel } from './labels.js';
 import type { Crumb, PageContent, PageContext } from './layout.js';
@@ -17,10 +19,8 @@ export interface FormModel {
   readonly removal: string;
   /** The collection of the records; absent: the service stores them in another way. */
   readonly resource?: Resource;
-  /** The fields of a form by which a caller creates one. A nested path names its parent. */
-  readonly creation: (request: Pick<Request, 'params'>) => readonly FormField[];
-  /** The fields of a form by which a caller changes one. */
-  readonly change: readonly FormField[];
+  /** The fields of a form by which a caller may create, or change one. A nested path names the parent of a new one. */
+  readonly fields: (request: Pick<Request, 'params' | 'principal'>, verb: Verb) => readonly FormField[];
   /** The text by which people know a record, of the names that are read. */
   readonly titleOf: (record: JsonObject, names: Names) => string;
   /** The pages above that of a record, or of a new one. */
@@ -35,22 +35,24 @@ export interface FormModel {
 
 /** The records of a collection. */
 export const editableOf = perResource((resource): FormModel => {
-  const { name, singular, schema, readOnly, importOnly, immutable, parent } = resource;
-  const omitted = [...readOnly, ...importOnly];
-  const change = formFields(schema, [...omitted, ...immutable]);
-  const check: Check = (input, { site, request }) => {
-    const above = request.params.id !== undefined && parent && { [parent.field]: request.params.id };
-    const collection = collectionOf(site, name)!.as(request);
-    collection.check({ ...input, ...above });
+  const { name, singular, schema, readOnly, importOnly, immutable, parent, hasRules } = resource;
+  const all = formFields(schema);
+  const fields = ({ params: { id }, principal }: Pick<Request, 'params' | 'principal'>, verb: Verb) => {
+    const given = ['current_password', id === undefined ? undefined : parent?.field];
+    const omitted = [...readOnly, ...importOnly, ...(verb === 'create' ? given : immutable)];
+    // After the end of a session, or of the permission, a form still shows what was entered.
+    const grants = hasRules && principal !== STRANGER ? grantsFor(resource, verb, resource, principal) : [];
+    const set = grants.length > 0 ? grantFields(grants) : undefined;
+    // The password that confirms a change is no field of a record.
+    const isSettable = (field: string) => !set || set.has(field) || field === 'current_password';
+    return all.filter(({ path: [field = ''] }) => !omitted.includes(field) && isSettable(field));
   };
+  const check: Check = (input, { site, request }) => collectionOf(site, name)!.as(request).check(input);
   return {
-    ...{ name, singular, removal: 'Delete', resource },
-    creation: ({ params: { id } }) =>
-      formFields(schema, [...omitted, 'current_password', id !== undefined && parent ? parent.field : '']),
-    change,
+    ...{ name, singular, removal: 'Delete', resource, fields },
     titleOf: (record, names) => names.titleOf(resource, record),
     crumbs: (context, record) => crumbsTo(resource, context, record),
-    changesIn: (submitted) => jsonPatchOf(name, submitted, change, check),
+    changesIn: (submitted) => jsonPatchOf(name, submitted, fields(submitted.request, 'update'), check),
     check,
     created: ({ id }, { site }) => `${site.prefix}/${name}/${String(id)}?_done=created`,
   };

@@ -60,7 +60,7 @@ export async function groupsPage(
   return {
     title: `By ${by.toLowerCase()}`,
     crumbs,
-    body: html`<div class="chips">${filterChips(view, known)}<span class="dim">${data.length} ${data.length === 1 ? 'group' : 'groups'}</span> <a href="${view.hrefWith({}, view.selection)}">The records</a></div>
+    body: html`<div class="chips">${await filterChips(view, known)}<span class="dim">${data.length} ${data.length === 1 ? 'group' : 'groups'}</span> <a href="${view.hrefWith({}, view.selection)}">The records</a></div>
 ${data.length === 0 ? html`<p>There are no groups.</p>` : tableOf([...heads, { label: 'Share', style: 'bar' }], rows)}`,
   };
 }

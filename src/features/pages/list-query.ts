@@ -99,19 +99,26 @@ export class ListView {
     return [...this.parameters].flatMap(([name, value]) => (names.includes(name) ? [] : hidden(name, value)));
   }
 
+  /** The fields by which the list can be sorted, with their names in an address. */
+  get sortable() {
+    const { resource, parameters } = this;
+    if (!listParameters(resource).includes('sort') || hasGroups(parameters)) return [];
+    const isSearched = (parameters.get('search') ?? '').trim() !== '';
+    const fields = sortNames(resource).filter((each) => isSearched || !isRelevance(resource, each));
+    return fields.map((field) => ({ field, name: escapeName(field) }));
+  }
+
   /** An order by each field that sorts. The one in effect reverses the direction. Throws 400. */
   sorts() {
-    const { resource, parameters, site } = this;
-    if (!listParameters(resource).includes('sort') || hasGroups(parameters)) return [];
+    const { parameters, site, sortable } = this;
     // The action has permitted the relations of the query already.
     const others = (name: string) => ({ resource: collectionOf(site, name)!.resource, access: undefined });
-    const list = readList(parameters, this, { lists: 'numbered', others });
-    const { field: present, direction } = list.sorts[0]!;
-    const fields = sortNames(resource).filter((each) => list.search !== '' || !isRelevance(resource, each));
-    return fields.map((field) => {
-      const [name, order] = [escapeName(field), field === present ? direction : undefined];
+    const { sorts } = readList(parameters, this, { lists: 'numbered', others });
+    const { field: present, direction } = sorts[0]!;
+    return sortable.map(({ field, name }) => {
+      const order = field === present ? direction : undefined;
       const href = () => this.hrefWith({ sort: name, order: order === 'asc' ? 'desc' : 'asc' });
-      return { field, name, href, order };
+      return { field, href, order };
     });
   }
 }

@@ -38,13 +38,14 @@ function onePage(
   model: FormModel,
   shown: PageOptions,
 ): Promise<PageContent> {
-  const { site, json, forms, may, names } = shown;
+  const { site, request, json, forms, may, names } = shown;
   const self = `${site.prefix}${path}/${String(json.id)}`;
   return recordContent(model, shown, may, async () => {
     const subject = user === undefined ? undefined : json[user];
     await readActors(names, [subject]);
     const shownAs = { [user ?? '']: actorHtml(names, subject) };
-    const setting = model.change.map(
+    const fields = model.fields(request, 'update');
+    const setting = fields.map(
       ({ name, schema: { 'x-button': label, const: value } }) =>
         label !== undefined &&
         button(self, label, forms, { _method: 'PATCH', [name]: JSON.stringify(value) }),
@@ -77,8 +78,7 @@ function modelOf(kind: Kind, page: KindPage, resources: readonly Resource[]): Fo
   const fields = formFields({ ...schema, properties });
   return {
     ...{ name: path.slice(1), singular, removal },
-    creation: () => fields,
-    change: fields,
+    fields: () => fields,
     titleOf: (record) => String(record[columns[0]!]),
     crumbs: async ({ site }) => crumbsAbove(site, `${path}/:id`),
     changesIn: (submitted) => assignmentsOf(submitted, fields),

@@ -2,7 +2,7 @@ import { STRANGER } from '../../auth/principal.js';
 import type { Resource } from '../../collection/resource.js';
 import type { ScopedCollection } from '../../feature.js';
 import { type Html, html } from '../../formats/html.js';
-import { mayRead, readsAll } from '../../policy/policy.js';
+import { readsAll } from '../../policy/policy.js';
 import { type Caller, readListAs } from './inner-read.js';
 import { collectionLabel } from './labels.js';
 import { collectionsFor, mayUse, type Site } from './site.js';
@@ -25,8 +25,7 @@ export const SERVICE: readonly (readonly [path: string, label: string])[] = [
 
 /** The number of records of a collection of which the caller may read all: pages share what one of them has read in the last seconds. */
 export async function countOf(site: Site, caller: Caller, resource: Resource): Promise<number | undefined> {
-  const isForAll = !resource.hasRules && mayRead(resource, caller.principal);
-  if (!isForAll || !readsAll(resource, caller.principal)) return undefined;
+  if (resource.hasRules || !readsAll(resource, caller.principal)) return undefined;
   const { name } = resource;
   const known = site.counts.get(name);
   if (known && Date.now() - known.at < COUNT_MS) return known.total;

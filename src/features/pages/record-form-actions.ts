@@ -15,12 +15,12 @@ import { bodyOf, recordOf, type Submitted, valuesIn } from './submitted-form.js'
 
 /** The forms that create, change and delete a record. */
 export function recordForm(model: FormModel): PageForm {
-  const { name, creation, changesIn, check, created, removal } = model;
+  const { name, fields, changesIn, check, created, removal } = model;
   return {
     bodyOf: async (submitted) => {
       const { method, request } = submitted;
       if (method !== 'POST') return method === 'PATCH' ? changesIn(submitted) : undefined;
-      return bodyOf(JSON_TYPE, recordOf(await valuesIn(submitted, creation(request), check)));
+      return bodyOf(JSON_TYPE, recordOf(await valuesIn(submitted, fields(request, 'create'), check)));
     },
     next: (reply, submitted) => {
       const { method, request, site } = submitted;
@@ -38,14 +38,14 @@ export function recordForm(model: FormModel): PageForm {
 
 /** The form again, with what was entered. The ETag of a record remains: the record may have changed since it was opened. */
 async function formAgain(model: FormModel, problem: Problem, submitted: Submitted): Promise<PageContent> {
-  const { name, creation, change, resource } = model;
+  const { name, resource, fields: fieldsOf } = model;
   const { site, request, entered, method, names } = submitted;
   const { texts, named, was } = entered;
   const failures = failuresIn(problem);
   const notice = failures.length === 0 && noticeOf(problem, submitted);
   const again = { texts, named, failures, notice };
-  if (method === 'POST') return formPage(model, submitted, { ...again, fields: creation(request) });
-  const fields = change.filter((field) => Object.hasOwn(was, field.name));
+  if (method === 'POST') return formPage(model, submitted, { ...again, fields: fieldsOf(request, 'create') });
+  const fields = fieldsOf(request, 'update').filter((field) => Object.hasOwn(was, field.name));
   const record = await readAs(site, request, `/${name}/:id`, {}, request.params.id);
   if (record && resource) await names.readTitles(resource, [record]);
   return formPage(model, submitted, { ...again, fields, state: { etag: entered.own('_etag'), was }, record });

@@ -59,7 +59,7 @@ export const fillOf = (...path: readonly string[]): string => `_${pointerTo(path
 /** The page with the form that creates a record, with the values of its address and each default of the declaration. */
 export async function newRecordPage(model: FormModel, shown: PageContext): Promise<PageContent> {
   const { names, request } = shown;
-  const fields = model.creation(request);
+  const fields = model.fields(request, 'create');
   const texts = new Map<string, readonly string[]>();
   for (const field of fields) {
     const given = request.query.parameters.get(`_${field.name}`) ?? undefined;
@@ -81,7 +81,7 @@ export async function recordContent(
   const given = request.query.parameters;
   if (given.has('_edit') && may('PATCH')) {
     let left = MAX_FORM_CHARACTERS;
-    const fields = model.change.filter((field) => {
+    const fields = model.fields(request, 'update').filter((field) => {
       const rest = charactersLeft(fieldValue(json, field), left);
       if (rest >= 0) left = rest;
       return rest >= 0 && !field.schema['x-button'];

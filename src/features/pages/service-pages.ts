@@ -23,10 +23,8 @@ export const thingsPage = (columns: readonly string[], singular?: string, user =
     const list = site.prefix + request.path;
     const data = json.data as JsonObject[];
     const links = (json.links ?? {}) as Readonly<Record<string, string | null>>;
-    await readActors(
-      names,
-      data.map((entry) => String(entry[user])),
-    );
+    const users = data.map((entry) => entry[user]);
+    await readActors(names, users);
     const rows = data.map((entry) => {
       const href = String(entry.href ?? `${list}/${String(entry.id ?? entry.code)}`);
       return columns.map((column, at) => {

@@ -54,10 +54,8 @@ export const collectionsFor = ({ collections }: Site, principal: Principal): rea
   collections.filter(({ resource }) => principal === STRANGER || mayRead(resource, principal));
 
 /** The collection of a name, if there is one. */
-export const collectionOf = (
-  { collections }: Pick<Site, 'collections'>,
-  name?: string,
-): ScopedCollection | undefined => collections.find(({ resource }) => resource.name === name);
+export const collectionOf = ({ collections }: Pick<Site, 'collections'>, name?: string) =>
+  collections.find(({ resource }) => resource.name === name);
 
 /** The collection of the users that sign in, whose ids are the actors of changes. */
 export const ownersOf = ({ collections }: Pick<Site, 'collections'>): Resource | undefined =>

@@ -15,8 +15,6 @@ export const MAX_LONG = 16_384;
 
 type ShownAs = Pick<Column, 'kind' | 'choices' | 'to'>;
 const PLAIN: ShownAs = { kind: 'plain', choices: [], to: undefined };
-/** The kinds of values that may be JSON. */
-const JSON_KINDS = ['plain', 'json'];
 
 /** A value as people read it, also one that no declaration describes; undefined: there is none. */
 export function valueHtml(value: Json | undefined, column: ShownAs = PLAIN, names?: Names): Part {
@@ -30,7 +28,8 @@ export function valueHtml(value: Json | undefined, column: ShownAs = PLAIN, name
 /** A value with all that is long, and JSON, for the page of what has it. */
 export function wholeHtml(value: Json | undefined, column: ShownAs = PLAIN, names?: Names): Part {
   const values = [value ?? []].flat() as readonly Json[];
-  const isLong = values.some(isLarge) || (JSON_KINDS.includes(column.kind) && values.length > MAX_ITEMS);
+  const isLong =
+    values.some(isLarge) || (['plain', 'json'].includes(column.kind) && values.length > MAX_ITEMS);
   if (!isLong) return valueHtml(value, column, names);
   return typeof value === 'string'
     ? cut(value, MAX_LONG)

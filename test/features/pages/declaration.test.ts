@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { withRows } from '../../../src/features/pages/declaration-fields.js';
+import { type FieldRow, rowsOf, withRows } from '../../../src/features/pages/declaration-fields.js';
+import type { JsonObject } from '../../../src/json.js';
 import { noBrowser, openPage } from '../../support/chromium.js';
 import { declare } from '../../support/collections.js';
 import { startPlinth } from '../../support/command.js';
@@ -38,23 +39,6 @@ async function watching(t: Test, env: Record<string, string> = {}) {
   const read = (name: string) => readFileSync(join(folder, name), 'utf8');
   return { service, url, folder, read, own, visitor: new PageVisitor(own as TestService) };
 }
-
-t.test(
-  'a reference leads to a collection, also to one with the word of a usual type as its name',
-  async (t) => {
-    const row = (name: string, type: string) => ({ was: '', name, type, choices: '', flags: [] });
-    const types = ['Reference to date', 'References to text', 'Date', 'constructor'];
-    const rows = types.map((type, at) => row(`f${at}`, type));
-    t.match(withRows({}, rows), {
-      properties: {
-        f0: { format: 'uuid', 'x-references': 'date' },
-        f1: { type: 'array', items: { 'x-references': 'text' } },
-        f2: { type: 'string', format: 'date' },
-        f3: { 'x-references': 'constructor' },
-      },
-    });
-  },
-);
 
 t.test('an administrator sees the plan of a declaration, and applies it', async (t) => {
   const { service, url, folder, read, own, visitor } = await watching(t);
@@ -125,11 +109,42 @@ t.test('an administrator sees the plan of a declaration, and applies it', async 
 
   t.test('a file that was changed meanwhile is not overwritten', async (t) => {
     const stale = await show(rows);
-    t.match([stale.status, stale.text], [412, 'The file was changed meanwhile. Nothing was written.']);
+    t.match([stale.status, stale.text], [412, 'was changed meanwhile. Nothing was written.']);
     const plan = await visitor.submit(t, await visitor.get(`${PATH}?collection=books`), 'Show the plan', {});
     writeFileSync(join(folder, 'books.json'), before);
     t.equal((await visitor.submit(t, plan, 'Apply', { _apply: '1' })).status, 412);
     t.equal(read('books.json'), before);
+  });
+
+  t.test('the form that is shown again changes the file as it is now', async (t) => {
+    const further = { ...BOOK, properties: { ...BOOK.properties, added: { type: 'string' } } };
+    const open = await visitor.get(`${PATH}?collection=books`);
+    writeFileSync(join(folder, 'books.json'), JSON.stringify(further));
+    for (const values of [rows, { _text: JSON.stringify({ ...further, title: 'Volume' }) }]) {
+      const stale = await visitor.submit(t, open, 'Show the plan', values);
+      t.equal(stale.status, 412);
+      t.match(stale.text, /<summary>The file as it is now<\/summary><pre>[^<]*&#34;added&#34;/);
+      const plan = await visitor.submit(t, stale, 'Show the plan');
+      t.equal(plan.status, 200);
+      t.match(plan.text, /<textarea name="_text"[^<]*&#34;added&#34;/, 'a field of others stays');
+    }
+    const taken = { ...rows, collection: 'books', was: ['', '', '', ''], type: Array(4).fill('Text') };
+    const exists = await visitor.submit(t, await visitor.get(PATH), 'Show the plan', taken);
+    t.match([exists.status, exists.text], [412, 'The file is there already']);
+    const named = await visitor.submit(t, exists, 'Show the plan', { collection: 'volumes' });
+    t.match([named.status, named.text], [200, 'Create the table volumes']);
+    writeFileSync(join(folder, 'books.json'), before);
+  });
+
+  t.test('a fault of another file has the name of this file', async (t) => {
+    const file = join(folder, 'user_books.json');
+    writeFileSync(file, '{"type": "object", "properties": {"a": 1}}');
+    const form = await visitor.get(`${PATH}?collection=books`);
+    const text = JSON.stringify({ ...BOOK, properties: { b: 2 } });
+    const refused = await visitor.submit(t, form, 'Show the plan', { _text: text });
+    rmSync(file);
+    t.match(refused.text, /<b>a<\/b> [^<]*user_books\.json: /);
+    t.match(refused.text, /<b>b<\/b> (?![^<]*books\.json)/);
   });
 
   t.test('a new collection is declared, with a reference, and a field is renamed', async (t) => {
@@ -186,6 +201,30 @@ t.test('an administrator sees the plan of a declaration, and applies it', async 
     service.child.kill('SIGINT');
     t.equal(await service.ended, 0, service.stderr());
   });
+});
+
+t.test('a row is a type by its label, or a reference to any collection', (t) => {
+  const reference = (to: string) => ({ type: 'string', format: 'uuid', 'x-references': to });
+  const several = (to: string) => ({ type: 'array', items: reference(to), maxItems: 100, uniqueItems: true });
+  for (const [type, expected] of [
+    ['Date', { type: 'string', format: 'date' }],
+    ['Object', { type: 'object' }],
+    ['List of texts', { type: 'array', items: { type: 'string' } }],
+    ...['date', 'text', 'object', 'strings', 'books', 'constructor'].flatMap((name) => [
+      [`Reference to ${name}`, reference(name)] as const,
+      [`References to ${name}`, several(name)] as const,
+    ]),
+    ['constructor', reference('constructor')],
+  ] as const) {
+    const row: FieldRow = { was: '', name: 'field', type, choices: '', flags: [] };
+    const { properties } = withRows({}, [row]) as { properties: { field: JsonObject } };
+    t.match(properties.field, expected, type);
+    t.notMatch(properties.field, type === 'Date' ? { 'x-references': /./ } : { format: 'date' }, type);
+    const own = rowsOf({ properties });
+    if (type !== 'constructor') t.match(own, [{ name: 'field', type }]);
+    t.same(withRows({ properties }, own), { properties, required: undefined }, 'and stays');
+  }
+  t.end();
 });
 
 t.test('what the service rejects at last leaves the file as it was', async (t) => {

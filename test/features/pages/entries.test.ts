@@ -1,3 +1,5 @@
+import { uuidOf } from '../../../src/uuid.js';
+import { declaredService } from '../../support/callers.js';
 import { whenEventsAreFinal } from '../../support/final-events.js';
 import t from '../../support/test.js';
 import { serviceWithTasks, tracker } from './collections.js';
@@ -110,4 +112,47 @@ t.test('the members of an object are a group of fields, and those without a fiel
   t.same(await stored(), { street: 'Main', floor: 2, geo: {} });
   const plain = await visitor.create(t, '/tasks', values);
   t.notOk('site' in (await service.send('GET', plain.headers.location!.split('?')[0]!)).json);
+});
+
+t.test('the form of a nested record compares the parent that was entered', async (t) => {
+  const ids = [1, 2].map((at) => uuidOf(Date.now(), at, Buffer.alloc(16, at)));
+  const named = {
+    type: 'object',
+    required: ['name'],
+    properties: { name: { type: 'string', 'x-index': true } },
+  };
+  const service = await declaredService(t, {
+    'projects.json': { ...named, 'x-collection': { ids: 'client' } },
+    'plans.json': {
+      ...named,
+      properties: {
+        ...named.properties,
+        projectId: { type: 'string', 'x-references': 'projects', enum: ids },
+        site: { type: 'object' },
+      },
+      'x-collection': { nested: true },
+    },
+  });
+  const visitor = new PageVisitor(service);
+  const headers = { 'if-none-match': '*' };
+  for (const id of ids)
+    t.equal(
+      (await service.send('PUT', `/projects/${id}`, { body: { name: id === ids[0] ? 'a' : 'b' }, headers }))
+        .status,
+      201,
+    );
+  const body = { name: 'x', projectId: ids[0]! };
+  const { json } = await service.send('POST', '/plans', { body });
+  for (const [path, form] of [
+    [`/plans/${json.id}`, '_edit'],
+    ['/plans', '_new'],
+    [`/projects/${ids[0]}/plans`, '_new'],
+  ] as const) {
+    const open = await visitor.get(`${path}?${form}`);
+    const values = { '/name': '', '/site': '{', ...(!path.startsWith('/projects') && { '/projectId': 'b' }) };
+    const refused = await visitor.submit(t, open, form === '_edit' ? 'Save' : 'Create', values);
+    t.equal(refused.status, 400, path);
+    const faults = [...refused.text.matchAll(/<li><a href="#(?:edit|new)-(\w+)"/g)].map(([, name]) => name);
+    t.same(faults.toSorted(), ['name', 'site'], path);
+  }
 });
