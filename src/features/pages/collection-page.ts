@@ -26,10 +26,10 @@ export function listPage(resource: Resource): Page {
     other: (context, list) => exportReply(resource, context, list),
     content: (shown) => contentOf(resource, shown),
     // Also refused: fields that access rules show of no record.
-    refused: ({ status, code, message }, { site, request }) => {
-      if (status !== 400 && code !== 'FIELDS_DENIED') return undefined;
+    refused: (problem, { site, request }) => {
+      if (problem.status !== 400 && problem.code !== 'FIELDS_DENIED') return undefined;
       const view = new ListView(resource, site, request);
-      return filterPage(view, request, [{ text: collectionLabel(resource.name), href: view.path }], message);
+      return filterPage(view, request, [{ text: collectionLabel(resource.name), href: view.path }], problem);
     },
     form: bulkPage(resource, recordForm(editableOf(resource))),
   };

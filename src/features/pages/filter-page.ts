@@ -1,4 +1,5 @@
 import { canSearch, type Resource } from '../../collection/resource.js';
+import type { Problem } from '../../errors/problem.js';
 import { html, type Part } from '../../formats/html.js';
 import { LIST_OPERATORS, type Operator, operatorsOf } from '../../list/condition.js';
 import { conditionName, filterName, filterSegments, unescapeName } from '../../list/query-names.js';
@@ -32,16 +33,15 @@ const SIGNS: Readonly<Record<Operator, string>> = {
   null: 'is empty',
 };
 
-/** The page with a filter for each field by which people select, and what they selected before. `fault`: why no list can be shown. */
+/** The form of a list's filters, as they were before. `fault`: why there is no list; a faulty parameter without a field is left out. */
 export async function filterPage(
   view: ListView,
   caller: Caller,
   crumbs: readonly Crumb[],
-  fault?: string,
+  fault?: Problem,
 ): Promise<PageContent> {
-  const columns = await Promise.all(
-    columnsOf(view.resource).map((column) => fieldsFor(view, column, caller)),
-  );
+  const columns = await Promise.all(columnsOf(view.resource).map((each) => fieldsFor(view, each, caller)));
+  const { parameter = '' } = (fault?.more.details ?? {}) as { readonly parameter?: string };
   const search = canSearch(view.resource) ? [fieldOf('search', 'Search', 'text')] : [];
   const rows = [search, orderFields(view), ...columns];
   const fields = rows.flat();
@@ -50,8 +50,8 @@ export async function filterPage(
   return {
     title: `Filter and sort ${crumbs.at(-1)!.text.toLowerCase()}`,
     crumbs,
-    body: html`${fault !== undefined && html`<p class="error" role="alert">${fault}</p>\n`}<form class="edit" action="${view.path}">
-${view.without('page', ...fields.flatMap(parametersOf))}
+    body: html`${fault && html`<p class="error" role="alert">${fault.message}</p>\n`}<form class="edit" action="${view.path}">
+${view.without('page', parameter, ...fields.flatMap(parametersOf))}
 ${inputs.map((row) => (row.length > 1 ? html`<div class="two">${row}</div>` : row))}
 <p><button class="main">Show</button> <a href="${view.path}">Clear all</a></p></form>`,
   };

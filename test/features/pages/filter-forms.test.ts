@@ -77,6 +77,20 @@ for (const lists of ['strict', 'tolerant'])
     t.equal((await shows('/notes', { ...given, order: '' })).status, 200, 'the cured form');
   });
 
+t.test(
+  'the form of a faulty address repeats what it can show, and not what is wrong elsewhere',
+  async (t) => {
+    const { visitor } = await tracker(t);
+    const query = 'filter[none]=1&filter[status][ne]=open&filter[priority][gte]=x&fields=title,status';
+    const names = namesIn(await visitor.get(`/issues?${query}`));
+    t.notOk(names.includes('filter[none]'));
+    for (const name of ['filter[status][ne]', 'filter[priority][gte]', 'fields'])
+      t.ok(names.includes(name), name);
+    const entered = await visitor.text('/issues?filter[priority][gte]=x');
+    t.match(entered, /name="filter\[priority\]\[gte\]"[^>]* value="x"/, 'a faulty entry is still there');
+  },
+);
+
 t.test('a chip names a record to which no shown record refers', async (t) => {
   const { visitor, project, other, user } = await tracker(t);
   for (const [query, chip] of [
