@@ -4,6 +4,7 @@ import { type Html, hidden, html } from '../../formats/html.js';
 import { MERGE_PATCH } from '../../http/media-types.js';
 import type { Request } from '../../http/request.js';
 import { conditionName } from '../../list/query-names.js';
+import { effectsOf } from './deletion-effects.js';
 import type { PageForm } from './form-action.js';
 import { type FormField, failuresIn, type Options } from './form-fields.js';
 import { inputOf, openForm, optionsOf } from './form-html.js';
@@ -120,14 +121,16 @@ async function confirmation(
     };
   const field = isDeletion ? undefined : chosenField(resource, submitted);
   const { texts, named } = entered;
+  const ids = chosen.map(([id]) => id);
+  const effects = isDeletion && (await effectsOf(resource, ids, submitted));
   const many = `${chosen.length} ${wordsOf(chosen.length === 1 ? resource.singular : resource.name)}`;
   const own = { _method: isDeletion ? 'DELETE' : 'PATCH', _etag: '*', _field: field?.name ?? '' };
   return {
     title: `${verb} ${many}`,
     crumbs,
-    body: html`${faults.map(({ message }) => html`<p class="error" role="alert">${message}</p>`)}${openForm(list, forms, own, 'edit')}${chosen.map(([id]) => hidden('_id', id))}
+    body: html`${faults.map(({ message }) => html`<p class="error" role="alert">${message}</p>`)}${openForm(list, forms, own, 'edit')}${ids.map((id) => hidden('_id', id))}
 ${listOf(chosen)}${refused}
-${field ? html`${inputOf(field, { id: 'bulk', texts, named, offers: await offersFor(site, request, [field]) })}${!field.isRequired && html`<p class="hint">An empty value removes the field.</p>`}` : html`<p>Deleted ${wordsOf(resource.name)} cannot be restored.</p>`}
+${field ? html`${inputOf(field, { id: 'bulk', texts, named, offers: await offersFor(site, request, [field]) })}${!field.isRequired && html`<p class="hint">An empty value removes the field.</p>`}` : html`${effects}<p>Deleted ${wordsOf(resource.name)} cannot be restored.</p>`}
 <p><button class="${isDeletion ? 'danger' : 'main'}">${verb} ${many}</button> <a href="${list}">Cancel</a></p></form>`,
   };
 }

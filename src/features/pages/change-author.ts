@@ -6,6 +6,7 @@ import { cellOf, wordsOf } from './labels.js';
 import type { PageContext } from './layout.js';
 import { ID, type Names } from './names.js';
 import { collectionOf, ownersOf } from './site.js';
+import { titleFields } from './title.js';
 import { linkTo, timeHtml } from './values.js';
 
 /** Reads the names of those who made some changes, as far as the caller may read these users. */
@@ -39,8 +40,9 @@ export function actorHtml(names: Names, actor: Json | undefined): Part {
 export async function eventsList(names: Names, events: readonly JsonObject[]): Promise<Html> {
   const resourceOf = ({ type }: JsonObject) => collectionOf(names.site, String(type).split('.')[0])?.resource;
   const readTitles = names.site.collections.map(({ resource }) => {
-    const own = events.filter((event) => resourceOf(event) === resource).map(({ data }) => data);
-    return names.readTitles(resource, own.filter(isObject));
+    const data = events.flatMap((event) => (resourceOf(event) === resource ? (event.data ?? []) : []));
+    const references = resource.references.filter(({ field }) => titleFields(resource).includes(field));
+    return names.readFor({ references }, data as readonly JsonObject[], 1);
   });
   const actors = events.map(({ actor }) => actor);
   await Promise.all([readActors(names, actors), ...readTitles]);
@@ -48,12 +50,15 @@ export async function eventsList(names: Names, events: readonly JsonObject[]): P
     const { type, subject, time, actor, data, previous } = event;
     const [collection = '', verb = ''] = String(type).split('.');
     const resource = resourceOf(event);
-    const title =
-      resource && isObject(data)
-        ? cellOf(names.titleOf(resource, data))
-        : `a record of ${wordsOf(collection)}`;
+    // The last name that an event of the record shows, without a link to a record that is deleted.
+    const own = events.filter((each) => each.subject === subject);
+    const last = own.map((each) => each.data).find(isObject);
+    const text = resource && last && cellOf(names.titleOf(resource, last));
+    const title = text ?? `a record of ${wordsOf(collection)}`;
     const version = isObject(data) ? data._version : previous;
-    return html`<li>${actorHtml(names, actor)} ${verb} <a href="${String(subject)}${version !== undefined && `#version-${String(version)}`}">${title}</a><br>${timeHtml(String(time))}${version !== undefined && html` <span class="dim">version ${String(version)}</span>`}</li>\n`;
+    const href = `${String(subject)}${version === undefined ? '' : `#version-${String(version)}`}`;
+    const name = String(own[0]!.type).endsWith('.deleted') ? title : html`<a href="${href}">${title}</a>`;
+    return html`<li>${actorHtml(names, actor)} ${verb} ${name}<br>${timeHtml(String(time))}${version !== undefined && html` <span class="dim">version ${String(version)}</span>`}</li>\n`;
   });
   return html`<ul class="changes">${items}</ul>`;
 }

@@ -7,7 +7,7 @@ import type { FormModel } from './form-model.js';
 import type { PageContent } from './layout.js';
 import { pairs } from './list-table.js';
 import { deletionPage, formPage, stateOf } from './record-forms.js';
-import { MAX_NAMES, type Submitted } from './submitted-form.js';
+import { MAX_NAMES, type Submitted, type SubmittedForm } from './submitted-form.js';
 import { MAX_LONG, timeHtml } from './values.js';
 
 /**
@@ -27,15 +27,15 @@ export async function conflictPage(
   const when = typeof current.updated_at === 'string' && [', ', timeHtml(current.updated_at)];
   const notice = html`<p class="error" role="alert">${actorHtml(names, author) ?? 'Another request'} changed this ${model.singular}${author === request.principal.subject && ' in another window'} after you opened the form${when}. Nothing was ${method === 'DELETE' ? 'deleted' : 'saved'}.</p>`;
   if (method === 'DELETE') return deletionPage(model, submitted, current, notice);
-  const { texts, was } = entered;
+  const { texts, was, named } = entered;
   const all = model.fields(request, 'update');
   const stored = textsOf(current, all, names);
   const fields = entered.changed(all);
   const isStored = ({ name }: FormField) => digestOf(stored.get(name)) === (was[name] ?? digestOf());
   const [both, mine] = [fields.filter((field) => !isStored(field)), fields.filter(isStored)];
   const others = all.filter((field) => field.name in was && !isStored(field) && !fields.includes(field));
-  const inputs = html`${both.length > 0 && html`<p>Both changes have these fields: yours are saved, unless you choose the other ones.</p>`}${both.map((field) => choiceOf(field, stored, texts))}
-${mine.length > 0 && html`<details><summary>Only you changed ${mine.map(({ label }) => label).join(', ')}</summary><div>${inputsOf(mine, { id: 'edit', texts })}</div></details>`}
+  const inputs = html`${both.length > 0 && html`<p>Both changes have these fields: yours are saved, unless you choose the other ones.</p>`}${both.map((field) => choiceOf(field, stored, entered))}
+${mine.length > 0 && html`<details><summary>Only you changed ${mine.map(({ label }) => label).join(', ')}</summary><div>${inputsOf(mine, { id: 'edit', texts, named })}</div></details>`}
 ${others.length > 0 && html`<h2>Also changed meanwhile</h2>${pairs(others.map((field) => [field.label, shownText(field, stored)]))}`}`;
   const state = stateOf(current, textsOf(current, fields, names));
   return formPage(model, submitted, { fields, texts, state, record: current, notice, inputs });
@@ -44,8 +44,8 @@ ${others.length > 0 && html`<h2>Also changed meanwhile</h2>${pairs(others.map((f
 const shownText = ({ name }: FormField, texts: Texts): string =>
   cut(texts.get(name)?.join(', ') || '(empty)', MAX_LONG);
 
-const choiceOf = (field: FormField, stored: Texts, entered: Texts): Html =>
+const choiceOf = (field: FormField, stored: Texts, { texts, named }: SubmittedForm): Html =>
   html`<fieldset><legend>${field.label}</legend><div class="sides">
 <div>${boxOf(`_use ${field.name}`, 'stored', 'Stored now: use this', false)}<pre class="stored">${shownText(field, stored)}</pre></div>
-<div>${inputOf(field, { id: 'edit', texts: entered })}</div>
+<div>${inputOf(field, { id: 'edit', texts, named })}</div>
 </div></fieldset>\n`;

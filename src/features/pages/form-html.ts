@@ -137,13 +137,13 @@ function typeOf({ kind, item }: FormField, text: string): Html {
   return html`type="${INPUT_TYPES[item.format ?? kind] ?? 'text'}"`;
 }
 
-/** An input for the name of a record; a choice where several records, or one of nearly this name, may be meant. */
+/** An input for the name of a record, with a choice where several records, or some of nearly this name, may be meant. */
 function referenceControl(field: FormField, text: string, filled: Filled, attributes: Html): Html {
-  const meaning = filled.named?.get(meaningKey(field, text));
+  const key = meaningKey(field, text);
+  const meaning = filled.named?.get(key);
   const choices = meaning && 'choices' in meaning ? meaning.choices : [];
-  if (choices.length === 0)
-    return html`<input ${attributes} list="${idOf(field, filled)}-offers" value="${text}">`;
-  return select(choices, choices.length === 1 ? choices[0]![0] : text, attributes);
+  const chosen = html`name="${key}" aria-label="${field.label} instead of “${text}”"`;
+  return html`<input ${attributes} list="${idOf(field, filled)}-offers" value="${text}">${choices.length > 0 && html`\n${select(choices, filled.texts.get(key)?.[0] ?? '', chosen)}`}`;
 }
 
 /** A time that browsers show in their own input, which has no text for any other. */

@@ -7,11 +7,12 @@ import { declarationLink } from './declaration-page.js';
 import { newestEvents } from './events-page.js';
 import { readListAs } from './inner-read.js';
 import { collectionLabel, wordsOf } from './labels.js';
-import { type PageContent, SEARCH_EVERYTHING } from './layout.js';
+import { isKnown, type PageContent, returnPathOf, SEARCH_EVERYTHING } from './layout.js';
 import { linksTo } from './list-table.js';
 import { byGroup, countOf, listedFor } from './navigation.js';
 import type { Page, PageOptions } from './pages.js';
-import { collectionsFor, mayWrite } from './site.js';
+import { collectionsFor, hasSignIn, mayWrite, signInHref } from './site.js';
+import { nameFields } from './title.js';
 
 /** Changes that the first page shows. */
 const MAX_CHANGES = 8;
@@ -53,11 +54,10 @@ const PROGRAMS: Readonly<Record<string, string>> = {
 };
 
 async function row({ resource }: ScopedCollection, { site, request }: PageOptions): Promise<Html> {
-  const { name, prefix, schema, singular, hasRules } = resource;
+  const { name, prefix, schema, singular } = resource;
   // Under access rules each caller has a number of its own.
-  const total = hasRules
-    ? (await readListAs(site, request, `/${name}`, { limit: '1' }))?.total
-    : await countOf(site, request, resource);
+  const own = () => readListAs(site, request, `/${name}`, { limit: '1' });
+  const total = (await countOf(site, request, resource)) ?? (await own())?.total;
   const add =
     mayWrite(site, request, resource, 'POST') &&
     html`<a href="${prefix}/${name}?_new">New ${wordsOf(singular)}</a>`;
@@ -70,16 +70,21 @@ async function searchPage(text: string, { site, request, names }: PageOptions): 
   const found = await Promise.all(
     searched.map(async ({ resource }) => {
       const { name, prefix } = resource;
-      const list = await readListAs(site, request, `/${name}`, { search: text, limit: String(MAX_FOUND) });
+      const query = { search: text, limit: String(MAX_FOUND), ...nameFields(resource) };
+      const list = await readListAs(site, request, `/${name}`, query);
       if (!list || list.data.length === 0) return undefined;
-      await names.readTitles(resource, list.data);
+      await names.readFor(resource, list.data);
       const all = `${prefix}/${name}?${new URLSearchParams({ search: text })}`;
       return html`<h2><a href="${all}">${collectionLabel(name)}</a> <span class="dim">${list.total.toLocaleString('en')}</span></h2>
 ${linksTo(resource, list.data, names)}`;
     }),
   );
+  const isStranger = hasSignIn(site) && !isKnown(request.principal);
+  const nothing = isStranger
+    ? html`Nothing is found without <a href="${signInHref(site, returnPathOf(request))}">signing in</a>.`
+    : 'Nothing is found. Each collection searches in the texts that its declaration names.';
   return {
     title: `“${cut(text, 60)}”`,
-    body: html`${found.some((each) => each) ? found : html`<p>Nothing is found. Each collection searches in the texts that its declaration names.</p>`}`,
+    body: html`${found.some((each) => each) ? found : html`<p>${nothing}</p>`}`,
   };
 }

@@ -70,8 +70,7 @@ ${foot && html`<footer class="foot">${foot}</footer>`}</div>`,
 function searchForm(site: Site, { principal, query }: Caller): Part {
   if (!collectionsFor(site, principal).some(({ resource }) => canSearch(resource))) return undefined;
   const text = query.parameters.get(SEARCH_EVERYTHING) ?? '';
-  return html`<form role="search" aria-label="All collections" action="${site.prefix + site.home}"><input type="search" name="${SEARCH_EVERYTHING}" aria-label="Search all collections" placeholder="Search everything" value="${text}"></form>
-`;
+  return html`<form role="search" aria-label="All collections" action="${site.prefix + site.home}"><input type="search" name="${SEARCH_EVERYTHING}" aria-label="Search all collections" placeholder="Search everything" value="${text}"></form>\n`;
 }
 
 /** Where a sign-in leads back to. */

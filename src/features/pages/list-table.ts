@@ -2,7 +2,7 @@ import { hrefOf } from '../../collection/representation.js';
 import type { Resource } from '../../collection/resource.js';
 import { type Html, html, type Part } from '../../formats/html.js';
 import { isObject, type Json, type JsonObject, member } from '../../json.js';
-import { type Column, titleLabel } from './columns.js';
+import { type Column, columnOf, titleLabel } from './columns.js';
 import { cellOf, collectionLabel, fieldLabel } from './labels.js';
 import type { ListView, Sort } from './list-query.js';
 import type { Names } from './names.js';
@@ -50,9 +50,12 @@ function headCell({ label, style, sort }: Head): Html {
 
 const ARROWS: Readonly<Record<string, string>> = { asc: ' ↑', desc: ' ↓' };
 
-/** The names of some records, each with a link to its page. */
-export const linksTo = (resource: Resource, records: readonly JsonObject[], names: Names): Html =>
-  html`<ul>${records.map((each) => html`<li><a href="${hrefOf(resource, String(each.id))}">${names.titleOf(resource, each)}</a></li>`)}</ul>`;
+/** The names of some records, each with a link to its page, and the values of some fields. */
+export function linksTo(resource: Resource, records: readonly JsonObject[], names: Names, fields?: string[]) {
+  const shown = (record: JsonObject, field: string) =>
+    html` <span class="dim">${valueHtml(member(record, field), columnOf(resource, field), names)}</span>`;
+  return html`<ul>${records.map((each) => html`<li><a href="${hrefOf(resource, String(each.id))}">${names.titleOf(resource, each)}</a>${fields?.map((field) => shown(each, field))}</li>`)}</ul>`;
+}
 
 /** Labels, each with its content. */
 export const pairs = (entries: readonly (readonly [label: string, content: Part])[]): Html =>

@@ -66,14 +66,10 @@ function modelOf(kind: Kind, page: KindPage, resources: readonly Resource[]): Fo
   const { columns, inputs, user = '', removal = 'Delete' } = page;
   const owner = resources.find((resource) => resource.owner);
   const schema = kind.input(resources.map(({ name }) => name));
-  const added = Object.entries(inputs(knownScopes(resources))).map(([name, keywords]) => [
-    name,
-    {
-      ...schema.properties[name],
-      ...keywords,
-      ...(name === user && owner && { 'x-references': owner.name, 'x-open': true }),
-    },
-  ]);
+  const added = Object.entries(inputs(knownScopes(resources))).map(([name, keywords]) => {
+    const reference = name === user && owner && { 'x-references': owner.name, 'x-open': true };
+    return [name, { ...schema.properties[name], ...keywords, ...reference }];
+  });
   const properties = { ...schema.properties, ...Object.fromEntries(added) } as Record<string, object>;
   const fields = formFields({ ...schema, properties });
   return {

@@ -37,13 +37,6 @@ export class Names {
     await Promise.all([...new Set(references.map(({ to }) => to))].map(read));
   }
 
-  /** Reads the names of which the titles of some records consist. */
-  readTitles(resource: Resource, records: readonly JsonObject[], steps = 0): Promise<void> {
-    const fields = titleFields(resource);
-    const references = resource.references.filter(({ field }) => fields.includes(field));
-    return this.readFor({ references }, records, 1, steps);
-  }
-
   /** Reads the names of some records of a collection. Where access rules decide, a read finds only those of the caller. */
   async read(name: string, ids: Iterable<string>, steps = 0): Promise<void> {
     const { caller } = this;
@@ -61,7 +54,7 @@ export class Names {
     const unknown = [...ids].filter((id) => ID.test(id) && !this.#names.has(id));
     for (let at = 0; at < unknown.length && this.#names.size < MAX_SHOWN; at += PART) {
       const records = (await Promise.all(unknown.slice(at, at + PART).map(readOne))).flat();
-      if (steps < MAX_STEPS) await this.readTitles(resource, records, steps + 1);
+      if (steps < MAX_STEPS) await this.readFor(resource, records, 1, steps + 1);
       for (const record of records) {
         const title = this.#titleOf(resource, record, MAX_NAME_CHARACTERS);
         if (title !== undefined) this.#names.set(String(record.id), title);

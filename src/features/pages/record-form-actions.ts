@@ -47,7 +47,7 @@ async function formAgain(model: FormModel, problem: Problem, submitted: Submitte
   if (method === 'POST') return formPage(model, submitted, { ...again, fields: fieldsOf(request, 'create') });
   const fields = fieldsOf(request, 'update').filter((field) => Object.hasOwn(was, field.name));
   const record = await readAs(site, request, `/${name}/:id`, {}, request.params.id);
-  if (record && resource) await names.readTitles(resource, [record]);
+  if (record && resource) await names.readFor(resource, [record]);
   return formPage(model, submitted, { ...again, fields, state: { etag: entered.own('_etag'), was }, record });
 }
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type Html, html, type Part } from '../../formats/html.js';
 import { charactersLeft, type JsonObject } from '../../json.js';
+import { effectsOf } from './deletion-effects.js';
 import { digestOf, type FormField, fieldTexts, fieldValue, isAt, pointerTo, textsOf } from './form-fields.js';
 import { type Filled, faultText, idOf, inputsOf, openForm } from './form-html.js';
 import type { FormModel } from './form-model.js';
@@ -69,13 +70,12 @@ export async function newRecordPage(model: FormModel, shown: PageContext): Promi
   return formPage(model, shown, { fields, texts });
 }
 
-/** The page of a record with buttons for its forms, or the form that the address means. `effects`: further ones of a deletion. */
+/** The page of a record with buttons for its forms, or the form that the address means. */
 export async function recordContent(
   model: FormModel,
   shown: PageOptions,
   may: (method: 'PATCH' | 'DELETE') => boolean,
   content: () => Promise<Pick<PageContent, 'tools' | 'body'>>,
-  effects?: () => Promise<Part>,
 ): Promise<PageContent> {
   const { site, request, json, names } = shown;
   const given = request.query.parameters;
@@ -89,7 +89,10 @@ export async function recordContent(
     const texts = textsOf(json, fields, names);
     return formPage(model, shown, { fields, texts, state: stateOf(json, texts), record: json });
   }
-  if (given.has('_delete') && may('DELETE')) return deletionPage(model, shown, json, await effects?.());
+  if (given.has('_delete') && may('DELETE')) {
+    const effects = model.resource && (await effectsOf(model.resource, [String(json.id)], shown));
+    return deletionPage(model, shown, json, effects);
+  }
   const href = site.prefix + request.path;
   const { tools, body } = await content();
   const edit = may('PATCH') && html`<a class="button main" href="${href}?_edit">Edit</a>`;

@@ -1,8 +1,8 @@
 import { hrefOf } from '../../collection/representation.js';
-import type { Reference, ReferredBy, Resource } from '../../collection/resource.js';
+import type { ReferredBy, Resource } from '../../collection/resource.js';
 import { cut, type Html, html, type Part } from '../../formats/html.js';
 import { type Json, type JsonObject, member } from '../../json.js';
-import { conditionName } from '../../list/query-names.js';
+import { conditionName, escapeName } from '../../list/query-names.js';
 import { OWNED } from '../../validation/validation.js';
 import { actorHtml, changesOf } from './change-author.js';
 import { invitationLink } from './collection-page.js';
@@ -57,7 +57,7 @@ export function recordPage(resource: Resource): Page {
 <div>${changes}</div></div>`,
         };
       };
-      return recordContent(editable, shown, may, content, () => effects(resource, id, shown));
+      return recordContent(editable, shown, may, content);
     },
   };
 }
@@ -76,66 +76,38 @@ function fields(resource: Resource, record: JsonObject, { names }: PageOptions):
 ${pairs([...short, ...others].map((column) => [column.label, shown(column)]))}${others.length === MAX_UNDECLARED && html`<p>The JSON representation has all fields.</p>`}`;
 }
 
-/**
- * The collections with records that refer to a record, among those that the caller's scopes permit it to read: the first of these
- * records, and their number as far as they are counted.
- */
-async function referring(resource: Resource, id: string, shown: PageOptions) {
+/** The first records of each collection that refer to a record, and how many there are, as far as the caller may read them. */
+async function related(resource: Resource, id: string, shown: PageOptions): Promise<Part> {
   const { site, request, names } = shown;
   const { referredBy } = resource;
   const known = collectionsFor(site, request.principal);
-  const read = async ({ collection, field }: ReferredBy) => {
+  const read = async ({ collection, field }: ReferredBy): Promise<Part> => {
     const other = known.find((each) => each.resource.name === collection)?.resource;
     const reference = other?.references.find((each) => each.field === field);
-    if (!other || !reference) return [];
+    if (!other || !reference) return undefined;
     const isNested = other.parent?.field === field;
     const condition = { [conditionName(field, reference.isList ? 'has' : 'eq')]: id };
-    const limits = { limit: String(MAX_COUNTED + 1), count: 'none', ...nameFields(other) };
+    const bylines = other.set.filter(({ value, on }) => value === 'caller' && on === 'create');
+    const columns = [...bylines.map((each) => each.field), 'created_at'].filter((name) => name !== field);
+    const fields = [nameFields(other).fields, ...columns.map(escapeName)].join();
+    const limits = { limit: String(MAX_COUNTED + 1), count: 'none', fields };
     const list = await readListAs(site, request, `/${collection}`, { ...condition, ...limits });
-    const records = list?.data ?? [];
-    await names.readTitles(other, records.slice(0, MAX_RELATED));
+    const records = list?.data.slice(0, MAX_RELATED) ?? [];
+    await names.readFor(other, records);
     const several = referredBy.filter((each) => each.collection === collection).length > 1;
-    const by = labelOf(other, field);
+    const label = collectionLabel(collection) + (several ? ` by ${labelOf(other, field).toLowerCase()}` : '');
+    const count = list && (list.total > MAX_COUNTED ? `more than ${MAX_COUNTED}` : list.total);
     const path = isNested ? `${hrefOf(resource, id)}/${collection}` : `${site.prefix}/${collection}`;
+    const href = isNested ? path : `${path}?${new URLSearchParams(condition)}`;
     const canCreate = mayWrite(site, request, other, 'POST', isNested ? id : undefined);
     const filled = isNested ? '' : `&${new URLSearchParams({ [fillOf(field)]: id })}`;
-    return {
-      ...{ resource: other, records, onDelete: reference.onDelete },
-      href: isNested ? path : `${path}?${new URLSearchParams(condition)}`,
-      label: collectionLabel(collection) + (several ? ` by ${by.toLowerCase()}` : ''),
-      count: list && (records.length > MAX_COUNTED ? `more than ${MAX_COUNTED}` : String(records.length)),
-      creation: canCreate && `${path}?_new${filled}`,
-      invitation: isNested && invitationLink(other, canCreate, shown, id),
-    };
+    const creation =
+      canCreate && html` <a class="button" href="${path}?_new${filled}">New ${wordsOf(other.singular)}</a>`;
+    const invitation = isNested && invitationLink(other, canCreate, shown, id);
+    return html`<h2><a href="${href}">${label}</a> <span class="dim">${count}</span>${creation} ${invitation}</h2>
+${records.length > 0 && linksTo(other, records, names, columns)}`;
   };
-  return (await Promise.all(referredBy.map(read))).flat();
-}
-
-/** The first records of each collection that refer to a record, and how many there are. */
-async function related(resource: Resource, id: string, shown: PageOptions): Promise<Part> {
-  const lists = await referring(resource, id, shown);
-  return lists.map(
-    ({ resource: other, label, href, creation, invitation, records, count }) =>
-      html`<h2><a href="${href}">${label}</a> <span class="dim">${count}</span>${creation && html` <a class="button" href="${creation}">New ${wordsOf(other.singular)}</a>`} ${invitation}</h2>
-${records.length > 0 && linksTo(other, records.slice(0, MAX_RELATED), shown.names)}`,
-  );
-}
-
-/** The effect of a deletion on records that refer to the deleted one. */
-const EFFECTS: Readonly<Record<Reference['onDelete'], string>> = {
-  cascade: 'deleted with it',
-  restrict: 'the deletion is refused as long as they refer to it',
-  null: 'without the reference afterwards',
-  remove: 'without the reference afterwards',
-};
-
-/** The effects of a deletion on the records that refer to a record, as far as the caller may read them. */
-async function effects(resource: Resource, id: string, shown: PageOptions): Promise<Part> {
-  const lists = await referring(resource, id, shown);
-  const items = lists
-    .filter(({ records }) => records.length > 0)
-    .map(({ label, count, onDelete }) => html`<li>${label} (${count}): ${EFFECTS[onDelete]}</li>`);
-  return items.length > 0 && html`<ul>${items}</ul>`;
+  return Promise.all(referredBy.map(read));
 }
 
 async function history(resource: Resource, shown: PageOptions): Promise<Part> {
@@ -146,9 +118,7 @@ async function history(resource: Resource, shown: PageOptions): Promise<Part> {
   const values = fieldsOf.flatMap(({ name, before, after }) => [{ [name]: before }, { [name]: after }]);
   await names.readFor(resource, values as readonly JsonObject[]);
   const shownAs = (name: string, given: Json | undefined): Part =>
-    given === undefined
-      ? html`<span class="dim">none</span>`
-      : valueHtml(given, columnOf(resource, name), names);
+    valueHtml(given, columnOf(resource, name), names) || html`<span class="dim">none</span>`;
   const items = changes.map(({ type, time, version, actor, changes: changed }) => {
     const verb = type.slice(type.lastIndexOf('.') + 1);
     const list =

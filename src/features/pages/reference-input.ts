@@ -19,14 +19,14 @@ export type Named = { readonly id: string } | { readonly message: string; readon
 
 type ListQuery = Readonly<Record<string, string>>;
 
-/** The key of the meaning of a text in a field. */
-export const meaningKey = ({ to }: FormField, text: string): string => `${to} ${text.trim()}`;
+/** The key of the meaning of a text in a field, and the name of the choice among the records that may be meant. */
+export const meaningKey = ({ name }: FormField, text: string): string => `_as ${name} ${text.trim()}`;
 
 /** The ids and names of the records of a list, and the number of all; undefined: the caller does not get the list. */
 export async function choicesIn(site: Site, caller: Caller, resource: Resource, query: ListQuery) {
   const list = await readListAs(site, caller, `/${resource.name}`, { ...nameFields(resource), ...query });
   const [names, records] = [new Names(site, caller), list?.data ?? []];
-  await names.readTitles(resource, records);
+  await names.readFor(resource, records);
   const choices = records.map((each) => [String(each.id), names.titleOf(resource, each)] as const);
   return { choices, total: list?.total };
 }
@@ -82,26 +82,20 @@ export async function findNamed(site: Site, caller: Caller, { to }: FormField, t
   const all = [...new Map([...exact, ...parts, ...others])];
   const same = all.filter(([, name]) => name.toLowerCase() === text.toLowerCase()).slice(0, MAX_CHOICES);
   if (same.length === 1) return { id: same[0]![0] };
-  if (same.length > 1) return { message: `several ${collection} are ${called}: choose one`, choices: same };
+  const choose = ': choose one, or enter another name.';
+  if (same.length > 1) return { message: `several ${collection} are ${called}${choose}`, choices: same };
   if (operators.length === 0 && others.length === MAX_COMPARED)
     return { message: `${collection} cannot be searched by name: enter the id`, choices: [] };
   const choices = parts.length > 0 ? parts.slice(0, MAX_CHOICES) : nearest(text, others);
-  const one = choices.length === 1 ? ` Is ${choices[0]![1]} meant?` : ' Choose one of these.';
-  return { message: `no ${singular} is ${called}.${choices.length > 0 ? one : ''}`, choices };
+  return { message: `no ${singular} is ${called}${choices.length > 0 ? choose : '.'}`, choices };
 }
 
-/** The records with the most pairs of letters in common with a text, if these are at least half of the pairs. */
+/** The records whose names have at least half of the pairs of letters of a text. */
 function nearest(text: string, choices: Options): Options {
   const pairs = [...pairsOf(text)];
-  const scored = choices.map((choice) => {
-    const own = pairsOf(choice[1]);
-    return { choice, score: pairs.filter((pair) => own.has(pair)).length };
-  });
-  const near = scored.filter(({ score }) => 2 * score >= pairs.length).sort((a, b) => b.score - a.score);
-  return near.slice(0, 5).map(({ choice }) => choice);
+  const common = (own: Set<string>) => pairs.filter((pair) => own.has(pair)).length;
+  return choices.filter(([, name]) => 2 * common(pairsOf(name)) >= pairs.length).slice(0, MAX_CHOICES);
 }
 
-function pairsOf(text: string): Set<string> {
-  const letters = [...text.toLowerCase()];
-  return new Set(letters.map((letter, at) => letter + (letters[at + 1] ?? '')));
-}
+const pairsOf = (text: string): Set<string> =>
+  new Set([...text.toLowerCase()].map((letter, at, letters) => letter + (letters[at + 1] ?? '')));

@@ -181,6 +181,8 @@ async function referredId(submitted: Submitted, field: FormField, text: string):
   const named = entered.named.get(key) ?? (await findNamed(site, request, field, text));
   entered.named.set(key, named);
   if ('id' in named) return named.id;
+  const [chosen, ...others] = new Set(entered.texts.get(key));
+  if (others.length === 0 && named.choices.some(([id]) => id === chosen)) return chosen!;
   if (field.schema['x-open'] && named.choices.length === 0) return text;
   throw invalid([{ path: '', message: named.message, keyword: 'reference' }]);
 }

@@ -45,7 +45,7 @@ t.test('records are known by their names, in lists, records, forms, filters and 
 const NAMES: readonly (readonly [entered: string, result: RegExp])[] = [
   ['Checkout redesign', /^303$/],
   ['checkout REDESIGN', /^303$/],
-  ['Chekout redesin', /no project is called “Chekout redesin”\. Is Checkout redesign meant\?/],
+  ['Chekout redesin', /no project is called “Chekout redesin”: choose one, or enter another name\./],
   ['Twice', /several projects are called “Twice”: choose one/],
   ['zzz', /no project is called “zzz”\./],
   ['00000000-0000-7000-8000-000000000000', /No such project exists\./],
@@ -215,9 +215,9 @@ t.test('a filter includes its last day, and a fault stays in its form', async (t
 t.test('a deletion says what goes with the record, and a search finds all collections', async (t) => {
   const { visitor, make, issue, project } = await tracker(t);
   await make('/notes', { issueId: issue.id, text: 'n' });
-  t.match(await visitor.text(`/issues/${issue.id}?_delete`), 'Notes (1): deleted with it');
+  t.match(await visitor.text(`/issues/${issue.id}?_delete`), 'Notes (1): deleted as well');
   const prevented = await visitor.text(`/projects/${project.id}?_delete`);
-  t.match(prevented, 'Issues (1): the deletion is refused as long as they refer to it');
+  t.match(prevented, 'Issues (1): the deletion is refused as long as they exist');
   const found = await visitor.get('/?_search=LABEL');
   t.match(found.text, `<a href="/issues/${issue.id}">Labels</a>`);
   t.match(await visitor.text('/?_search=Checkout'), `<a href="/projects/${project.id}">`);

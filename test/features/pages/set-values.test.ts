@@ -25,6 +25,8 @@ t.test('MCP, forms, json-server and the OpenAPI document', async (t) => {
   t.equal(done.status, 303);
   const path_ = done.headers.location!.split('?')[0]!;
   t.match(await visitor.text(path_), />ann</);
+  const related = /<a [^>]*>form<\/a> <span class="dim">ann<\/span> <span class="dim"><time /;
+  t.match(await visitor.text(`/projects/${projectId}`), related, 'who created a related record, and when');
   const page = await visitor.get(`${path_}?_edit`);
   t.notMatch(page.text, /name="\/(createdBy|kind|projectId)"/, 'what does not change is no input');
 

@@ -26,6 +26,14 @@ async function signIn(t: Test, visitor: PageVisitor, path: string, email: string
   return visitor.get(path);
 }
 
+t.test('a search without a credential leads to the sign-in', async (t) => {
+  const search = '/?_search=lamp';
+  const { text } = await new PageVisitor(service).get(search);
+  t.match(text, /Nothing is found without <a href="[^"]*">signing in<\/a>/);
+  t.ok(linksOf(text).includes(`/account?return=${encodeURIComponent(search)}`));
+  t.notMatch(text, 'Each collection searches');
+});
+
 t.test('a user signs in, acts with its scopes, and signs out', async (t) => {
   const user = await addUser('scopes@example.org');
   const visitor = new PageVisitor(service);

@@ -139,7 +139,7 @@ t.test('tasks in the tracker', { skip: noBrowser }, async (t) => {
         await person.press('Create issue');
         if (user === admin) {
           person.clicks -= 2;
-          await person.choose('Project', 'Checkout redesign');
+          await person.choose('Project instead of', 'Checkout redesign');
           await person.press('Create issue');
         }
         await person.read('Created.');

@@ -61,7 +61,7 @@ t.test('a record without a text is named by the records to which it refers', asy
     [`/tasks/${task.id}`, membership],
     [`/tasks/${task.id}`, ordered],
     [`/memberships/${member.id}`, '<h1>Roof, Ann</h1>'],
-    [`/teams/${team.id}`, `<li>${membership}</li>`],
+    [`/teams/${team.id}`, `<li>${membership} <span class="dim"><time `],
     [`/tasks/${task.id}?_edit`, 'value="Roof, Ann"'],
     ['/tasks?_filter', '> Roof, Ann</label>'],
     ['/events', '>Order of Bob</a>'],
