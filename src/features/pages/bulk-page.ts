@@ -7,7 +7,7 @@ import { conditionName } from '../../list/query-names.js';
 import { effectsOf } from './deletion-effects.js';
 import type { PageForm } from './form-action.js';
 import { type FormField, failuresIn, type Options } from './form-fields.js';
-import { inputOf, openForm, optionsOf } from './form-html.js';
+import { boxOf, inputOf, openForm, optionsOf } from './form-html.js';
 import { editableOf } from './form-model.js';
 import { collectionLabel, wordsOf } from './labels.js';
 import type { PageContent, PageContext } from './layout.js';
@@ -65,6 +65,9 @@ export function bulkPage(resource: Resource, creation: PageForm): PageForm {
       if (submitted.method !== 'PATCH') return undefined;
       const field = chosenField(resource, submitted);
       const [[, value] = []] = await valuesIn(submitted, [field]);
+      // An empty value that nobody chose would change the records to the default.
+      if (value === undefined && !submitted.entered.texts.has('_remove'))
+        throw badRequest('Enter a value for the field.');
       return bodyOf(MERGE_PATCH, { [field.path[0]!]: value ?? null });
     },
     next: (reply, submitted) => {
@@ -130,7 +133,7 @@ async function confirmation(
     crumbs,
     body: html`${faults.map(({ message }) => html`<p class="error" role="alert">${message}</p>`)}${openForm(list, forms, own, 'edit')}${ids.map((id) => hidden('_id', id))}
 ${listOf(chosen)}${refused}
-${field ? html`${inputOf(field, { id: 'bulk', texts, named, offers: await offersFor(site, request, [field]) })}${!field.isRequired && html`<p class="hint">An empty value removes the field.</p>`}` : html`${effects}<p>Deleted ${wordsOf(resource.name)} cannot be restored.</p>`}
+${field ? html`${inputOf(field, { id: 'bulk', texts, named, offers: await offersFor(site, request, [field]) })}${!field.isRequired && !('default' in field.schema) && boxOf('_remove', 'on', 'Remove the value', false)}` : html`${effects}<p>Deleted ${wordsOf(resource.name)} cannot be restored.</p>`}
 <p><button class="${isDeletion ? 'danger' : 'main'}">${verb} ${many}</button> <a href="${list}">Cancel</a></p></form>`,
   };
 }
