@@ -8,6 +8,7 @@ export default {
   endpoints: async (config) => [
     ...(await import('./assets.js')).assetsOf(config),
     ...(await import('./declaration-files.js')).DECLARATION_ENDPOINTS,
+    (await import('./versions-page.js')).versionsEndpoint(config),
   ],
   errors: async () => typesIn(await import('./errors.js')),
   documentation: { hasErrorPages: true },

@@ -18,6 +18,7 @@ export const SERVICE: readonly (readonly [path: string, label: string])[] = [
   ['/webhooks', 'Webhooks'],
   ['/oauth-clients', 'Applications'],
   ['/jobs', 'Jobs'],
+  ['/api-versions', 'Versions'],
   ['/events', 'Changes'],
   ['/docs', 'API documents'],
 ];
@@ -37,8 +38,9 @@ export async function countOf(site: Site, caller: Caller, resource: Resource): P
 /** The collections by their groups, and the pages about the service, as far as the caller may use them. `reads`: with numbers. */
 export async function navigation(site: Site, request: Caller, reads: boolean): Promise<Html> {
   const known = listedFor(site, request);
-  const counts = reads ? known.map(({ resource }) => countOf(site, request, resource)) : [];
-  const totals = await Promise.all(counts);
+  const totals = await Promise.all(
+    known.map(({ resource }) => (reads ? countOf(site, request, resource) : undefined)),
+  );
   const groups = byGroup(known, ({ resource: { name } }, at) =>
     item(site, request, `/${name}`, collectionLabel(name), totals[at]),
   );

@@ -12,6 +12,7 @@ import { SERVICE } from './navigation.js';
 import type { Page, PageOptions } from './pages.js';
 import type { Site } from './site.js';
 import { valueHtml } from './values.js';
+import { VERSIONS_PATH } from './versions-page.js';
 
 /**
  * The page of a list of things that are no records: some members in a table, the first one with a link to the page of its thing.
@@ -92,6 +93,7 @@ export const SERVICE_PAGES: Readonly<Record<string, Page>> = {
     ),
     form: { next: (_reply, { site }) => `${site.prefix}/jobs?_done=deleted` },
   },
+  [VERSIONS_PATH]: thingsPage(['path', 'deprecation', 'sunset']),
   '/webhooks/:id/test': { form: sending },
   [DELIVERIES]: thingsPage(['type', 'status', 'subject', 'tries', 'created_at']),
   [`${DELIVERIES}/:delivery`]: thingPage(

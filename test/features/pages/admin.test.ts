@@ -145,6 +145,19 @@ t.test('an administrator grants scopes to users, and sees what needs attention',
   t.notMatch(home.text, 'Lasting');
 });
 
+t.test('an administrator sees the versions with the ends of them', async (t) => {
+  const sunset = new Date(Date.now() + 86_400_000).toISOString();
+  const env = { ...BASIC, BASIC_SCOPES: 'admin', V1_SUNSET: sunset, DATABASE_URL: open.databaseUrl };
+  const service = await testService(t, env);
+  const visitor = new PageVisitor(service, byPassword('ann@example.org', PASSWORD));
+  t.match(await visitor.text('/'), '<a href="/api-versions">Versions</a>');
+  const { text } = await visitor.get('/api-versions');
+  t.match(text, `<time datetime="${sunset}"`);
+  t.match(text, '>/api/v2</a></th>');
+  const { visitor: other } = await signedIn(t, 'items:read');
+  t.equal((await other.get('/api-versions')).status, 403);
+});
+
 t.test('axe-core has no findings on pages of administrators', { skip: noBrowser }, async (t) => {
   const { service } = await signedIn(t, 'admin');
   const httpCredentials = { username: 'ann@example.org', password: PASSWORD };

@@ -23,7 +23,7 @@ const VIEWS_OF_MEMBERS: readonly View[] = [
 /** The statuses of pages for a member, besides 200. */
 const OF_MEMBERS: readonly (readonly [path: RegExp, status: number])[] = [
   [/^\/(issues\/)?nothing$|^\/jobs\//, 404],
-  [/^\/(user-accounts|keys|webhooks|oauth-clients|declaration-files)/, 403],
+  [/^\/(user-accounts|keys|webhooks|oauth-clients|declaration-files|api-versions)/, 403],
 ];
 /** Pages with a table whose first row a person sees without scrolling. */
 const LISTS = /^\/(issues(\?(filter|sort).*)?|projects\/[^/]+\/issues|users|keys|webhooks|jobs|events)$/;

@@ -150,7 +150,7 @@ export async function filledTracker(t: Test) {
     ...['/keys', `/keys/${key.id}`, '/keys?_new', '/webhooks', '/webhooks?_new', `/webhooks/${hook.id}`],
     ...[`/webhooks/${hook.id}/deliveries`, '/oauth-clients', '/oauth-clients?_new'],
     ...['/jobs', job.headers.location, '/events'],
-    ...['/declaration-files', '/declaration-files?collection=issues', '/docs'],
+    ...['/declaration-files', '/declaration-files?collection=issues', '/api-versions', '/docs'],
     ...['/errors', '/errors/GONE', '/whoami', '/account', '/nothing', '/issues/nothing'],
   ];
   return { ...own, issue, paths: paths as string[] };
