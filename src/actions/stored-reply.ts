@@ -49,14 +49,14 @@ type HasRules = (collection?: string) => boolean;
 
 /**
  * Of a record with access rules, a reference is stored alone: who may read it can change. Of lists and views, which may show such records,
- * nothing is stored.
+ * nothing is stored, nor of what has a secret.
  */
 function compact(
-  { status, headers, body, record, collection, isRead }: Reply,
+  { status, headers, body, record, collection, isRead, isSecret }: Reply,
   maxBytes: number,
   hasRules: HasRules,
 ): StoredReply {
-  if (isRead && !record && hasRules()) return minimal(status, headers);
+  if (isSecret || (isRead && !record && hasRules())) return minimal(status, headers);
   const bytes = body === undefined ? 0 : Buffer.byteLength(body);
   const version =
     record && collection !== undefined ? ([collection, record.id, record.version] as const) : undefined;

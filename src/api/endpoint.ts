@@ -48,6 +48,8 @@ export interface Description extends Offer, Permitted {
   readonly isSeparate?: boolean;
   /** The things that a batch cannot manage, since a stored response must not have secrets. */
   readonly notInBatch?: string;
+  /** A repeat with the same Idempotency-Key gets the first response. Absent: the action decides. */
+  readonly isOnce?: boolean;
   /** The feature that adds it; absent: the core. */
   readonly feature?: string;
 }
@@ -87,17 +89,21 @@ export function offerOf<Described extends Description>(described: Described): De
   };
 }
 
-/** The routes of endpoints: one for each path, with the methods in the order of the list. */
+/**
+ * The routes of endpoints: one for each path, with the methods in the order of the list. `once` runs an action once for each
+ * Idempotency-Key.
+ */
 export function openRoutes<Services>(
   endpoints: readonly Endpoint<Services>[],
   servicesOf: (endpoint: Endpoint<Services>) => Services,
+  once: (action: Action) => Action,
 ): Route[] {
   const paths = [...new Set(endpoints.map(({ path }) => path))];
   return paths.map((path) => {
     const methods = endpoints.filter((each) => each.path === path);
     const [first] = methods as [Endpoint<Services>];
     const services = servicesOf(first);
-    const actions = methods.map((each) => [each.method, openEndpoint(each, servicesOf(each))] as const);
+    const actions = methods.map((each) => [each.method, openEndpoint(each, servicesOf(each), once)] as const);
     const handler = first.handle && {
       handler: (request: HandledRequest) => first.handle!(services, request),
     };
@@ -105,12 +111,16 @@ export function openRoutes<Services>(
   });
 }
 
-function openEndpoint<Services>(endpoint: Endpoint<Services>, services: Services): OpenEndpoint {
-  const { notInBatch } = endpoint;
+function openEndpoint<Services>(
+  endpoint: Endpoint<Services>,
+  services: Services,
+  once: (action: Action) => Action,
+): OpenEndpoint {
+  const { notInBatch, isOnce } = endpoint;
   const action = endpoint.open?.(services) ?? {
     run: (request: Request) => endpoint.run!(services, request),
   };
-  const { run } = action;
+  const { run } = isOnce ? once(action) : action;
   return {
     ...offerOf(endpoint),
     ...action,

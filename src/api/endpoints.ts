@@ -6,7 +6,7 @@ import { json } from './doc.js';
 import { ERRORS, type ErrorServices, HOME, type HomeServices } from './document-endpoints.js';
 import { at, type Endpoint, scopesOf } from './endpoint.js';
 import { EVENTS } from './event-endpoints.js';
-import { type Api, idempotent } from './record-actions.js';
+import type { Api } from './record-actions.js';
 import { type RecordServices, recordEndpoints } from './record-endpoints.js';
 import {
   HEALTH,
@@ -56,6 +56,7 @@ export function coreEndpoints(
 const BATCH: Endpoint<Services> = {
   ...at('POST', BATCH_PATH, 'credential'),
   isSeparate: true,
+  isOnce: true,
   doc: {
     id: 'batch',
     tag: 'batch',
@@ -65,7 +66,7 @@ const BATCH: Endpoint<Services> = {
     runsOthers: true,
     fields: ['Idempotency-Key'],
   },
-  open: (api) => idempotent(api, batch(api.db, api.collections, api.router, api.settings)),
+  open: (api) => batch(api.db, api.collections, api.router, api.settings),
 };
 
 /** The endpoints of the core that come after those of features. */

@@ -17,6 +17,14 @@ const STORED: readonly ErrorName[] = ['VALIDATION_ERROR', 'INSUFFICIENT_STORAGE'
 
 const MISSING: ErrorName = ['NOT_FOUND', 'simple'];
 
+const CREATED = [...VALIDATED, 'Location', 'Idempotency-Replayed'];
+
+/** The description of a creation, of which a repeat with the same Idempotency-Key gets the first response without its secret. */
+export function creating({ doc, ...rest }: Description): Description {
+  const errors: ErrorName[] = [...doc!.errors!, 'IDEMPOTENCY_KEY_IN_USE', 'IDEMPOTENCY_KEY_REUSED'];
+  return { ...rest, isOnce: true, doc: { ...doc!, errors, fields: ['Idempotency-Key'] } };
+}
+
 /** The descriptions of the endpoints of managed resources. */
 export function describeKind(kind: Kind) {
   const { path, type, one, many, order, limit, secret, creationErrors = [] } = kind;
@@ -49,11 +57,7 @@ export function describeKind(kind: Kind) {
       summary: `Create ${one}`,
       body: { [JSON_TYPE]: `${type}Input` },
       success: {
-        201: json(
-          `What was created.${secret === undefined ? '' : ' A secret is shown once.'}`,
-          secret === undefined ? type : `New${type}`,
-          [...VALIDATED, 'Location'],
-        ),
+        201: json('What was created.', secret === undefined ? type : `New${type}`, CREATED),
       },
       errors: [...STORED, ...creationErrors],
     }),
@@ -88,6 +92,7 @@ export function describeKind(kind: Kind) {
       summary: kind.rotation ?? '',
       success: {
         200: json(`The ${kind.singular} with its new secret, which is shown once.`, `New${type}`, VALIDATED),
+        204: { description: 'A repeat, which shows no secret.', headers: ['Idempotency-Replayed'] },
       },
       errors: [MISSING],
     }),

@@ -12,7 +12,7 @@ import { isObject, type Json, type JsonObject } from '../json.js';
 import { parseUuid } from '../uuid.js';
 import type { Endpoint } from './endpoint.js';
 import type { Kind } from './kind.js';
-import { describeKind } from './managed-docs.js';
+import { creating, describeKind } from './managed-docs.js';
 
 /** A database whose changes may be part of a transaction. */
 export type Changeable = Pick<Db, 'run' | 'transaction'>;
@@ -139,12 +139,12 @@ export function managedEndpoints<Item extends Stored, Input, Rules, Services ext
   const actions = new ManagedActions(kind, store);
   return [
     { ...described.list, run: actions.list },
-    ...(store.create ? [{ ...described.create, run: actions.create }] : []),
+    ...(store.create ? [{ ...creating(described.create), run: actions.create }] : []),
     { ...described.get, run: actions.get },
     ...(kind.canChange && store.create ? [{ ...described.replace, run: actions.replace }] : []),
     ...(kind.canChange ? [{ ...described.change, run: actions.patch }] : []),
     ...(store.remove ? [{ ...described.remove, run: actions.remove }] : []),
-    ...(kind.rotation === undefined ? [] : [{ ...described.rotate, run: actions.rotate }]),
+    ...(kind.rotation === undefined ? [] : [{ ...creating(described.rotate), run: actions.rotate }]),
   ];
 }
 
@@ -180,7 +180,7 @@ class ManagedActions<Item extends Stored, Input, Rules, Services extends { reado
     const { store } = this;
     const input = store.read(services, inputOf(this.kind, request.body?.value));
     await store.prepare?.(services);
-    const created = await whileSignedIn(services.db, request.principal, (db) =>
+    const created = await whileSignedIn(services.db, request, (db) =>
       store.create!(db, input, request.principal),
     );
     return this.#reply(request, created, 201);
@@ -213,7 +213,7 @@ class ManagedActions<Item extends Stored, Input, Rules, Services extends { reado
   /** Creates another secret, which is shown once: 200, 404. */
   readonly rotate = async ({ db }: Services, request: Request): Promise<Reply> => {
     const id = this.#idIn(request);
-    const rotated = id && (await whileSignedIn(db, request.principal, (db) => this.store.rotate!(db, id)));
+    const rotated = id && (await whileSignedIn(db, request, (db) => this.store.rotate!(db, id)));
     return this.#reply(request, this.#required(rotated || undefined));
   };
 
@@ -226,7 +226,7 @@ class ManagedActions<Item extends Stored, Input, Rules, Services extends { reado
     const id = this.#idIn(request);
     const changed =
       id &&
-      (await whileSignedIn(services.db, request.principal, (db) =>
+      (await whileSignedIn(services.db, request, (db) =>
         store.change!(db, id, (before) => {
           this.#requireMatch(request, before);
           return store.read(services, inputOf(kind, request.body?.value, retained(before)), before);
@@ -242,7 +242,8 @@ class ManagedActions<Item extends Stored, Input, Rules, Services extends { reado
     if ((method === 'GET' || method === 'HEAD') && isUnchanged(request, etag)) return unchanged(etag);
     const secrets = secret === undefined ? {} : { [this.kind.secret!]: secret };
     const location = status === 201 ? ['Location', `${prefix}${this.kind.path}/${item.id}`] : [];
-    return secretReply(status, this.#membersOf(request, item, secrets), ['ETag', etag, ...location]);
+    const reply = secretReply(status, this.#membersOf(request, item, secrets), ['ETag', etag, ...location]);
+    return { ...reply, isSecret: secret !== undefined };
   }
 
   /** Throws 412 unless If-Match fits; `current` is undefined if there is nothing. */

@@ -1,9 +1,9 @@
 import { type Endpoint, openRoutes } from '../api/endpoint.js';
 import type { Services } from '../api/endpoints.js';
-import { openRecords } from '../api/record-actions.js';
+import { idempotent, openRecords } from '../api/record-actions.js';
 import { recordEndpoints } from '../api/record-endpoints.js';
 import type { NotReadyReason } from '../db/readiness.js';
-import { createRouter, type Route, type Router } from '../http/router.js';
+import { type Action, createRouter, type Route, type Router } from '../http/router.js';
 import type { Parts } from './app-parts.js';
 import { memberOf } from './open-features.js';
 
@@ -39,15 +39,16 @@ export function routesOf(
     records: openRecords(api),
     errorTypes,
   };
+  const once = (action: Action) => idempotent(api, action);
   const recordRouter = () => {
     const services = { records: openRecords({ ...api, adapter: undefined }) };
-    return createRouter(openRoutes(recordEndpoints(resources, false, false), () => services));
+    return createRouter(openRoutes(recordEndpoints(resources, false, false), () => services, once));
   };
   const ofFeatures = new Map(
     [...features].map(([name, feature]) => [name, feature.services?.(api, recordRouter)]),
   );
   const open = (each: readonly Endpoint[], services: unknown) =>
-    openRoutes(each, ({ feature }) => (feature === undefined ? services : ofFeatures.get(feature)));
+    openRoutes(each, ({ feature }) => (feature === undefined ? services : ofFeatures.get(feature)), once);
   const shared = [
     ...open(
       endpoints.filter(({ isSeparate }) => !isSeparate),

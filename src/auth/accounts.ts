@@ -277,17 +277,18 @@ export async function lockVerifiedPassword(
 
 /**
  * Makes a change that gives access for longer than the sign-in of its caller, while that sign-in is valid: a reset of the
- * password prevents the change, or waits for it. Throws 403.
+ * password prevents the change, or waits for it. The change is part of the transaction of its request, if there is one. Throws 403.
  */
 export function whileSignedIn<T>(
   db: Db,
-  principal: Principal,
+  { principal, run: outer }: { readonly principal: Principal; readonly run?: Run | undefined },
   change: (db: Pick<Db, 'run' | 'transaction'>) => Promise<T>,
 ): Promise<T> {
   const verified = verifiedPasswordOf(principal);
-  if (!verified) return change(db);
-  return db.transaction(async (run) => {
-    if (!(await lockVerifiedPassword(run, verified))) throw forbidden(['admin']);
+  const within = async (run: Run) => {
+    if (verified && !(await lockVerifiedPassword(run, verified))) throw forbidden(['admin']);
     return change({ run, transaction: (work) => work(run) });
-  });
+  };
+  if (outer) return within(outer);
+  return verified ? db.transaction(within) : change(db);
 }

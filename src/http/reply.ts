@@ -61,6 +61,8 @@ export interface Reply {
   readonly collection?: string;
   /** Whether the request only reads: its response depends on what the caller may read at that time. */
   readonly isRead?: boolean;
+  /** Whether the body has a secret, which no stored response may have. */
+  readonly isSecret?: boolean;
   /** The replies of a batch's operations, of which its body consists. */
   readonly results?: readonly Reply[];
   /** Instead of a body: content that is not in memory. */

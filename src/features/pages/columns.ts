@@ -88,8 +88,8 @@ function columnKind(schema: FieldSchema): ColumnKind {
   if (types.every((type) => type === 'boolean')) return 'flag';
   if (schema.format === 'date-time') return 'time';
   if (schema.format === 'date') return 'date';
-  const isLong = (schema.maxLength ?? 0) > LONG && !schema.format && !schema.pattern;
-  return isLong ? 'long' : 'text';
+  const isLong = types.join() === 'string' && (schema.maxLength ?? 0) > LONG;
+  return isLong && !schema.format && !schema.pattern ? 'long' : 'text';
 }
 
 /**

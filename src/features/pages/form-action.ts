@@ -22,8 +22,8 @@ type ShownPage = Promise<PageContent | undefined> | PageContent | undefined;
 
 /** The actions of the forms of a page. */
 export interface PageForm {
-  /** A page to show before anything is done; undefined: nothing is missing. */
-  readonly before?: (submitted: Submitted) => ShownPage;
+  /** A page to show, or where the browser continues, before anything is done; undefined: nothing is missing. */
+  readonly before?: (submitted: Submitted) => ShownPage | string;
   /** The query of the request for which a form stands; absent: none. */
   readonly queryOf?: (submitted: Submitted) => string;
   /** The body of the request for which a form stands; absent: it has none. Rejects with 400. */
@@ -61,11 +61,9 @@ export function formEndpoint(route: Route, form: PageForm, site: Site): OpenEndp
           throw signedOut();
         }
         forms.require(entered.own('_token'));
-        const further = await form.before?.(submitted);
-        if (further) return pageReply(200, further, submitted);
-        const reply = await runFor(endpoint, form, submitted);
+        const before = await form.before?.(submitted);
+        const next = before ?? form.next(await runFor(endpoint, form, submitted), submitted);
         site.counts.clear();
-        const next = form.next(reply, submitted);
         return typeof next === 'string'
           ? { status: 303, headers: ['Location', next, 'Cache-Control', 'no-store'] }
           : pageReply(200, next, submitted);

@@ -51,7 +51,7 @@ function membersOf(
     const path = [...parents, member];
     if (schema.type === 'object' && Object.keys(schema.properties ?? {}).length > 0) {
       const within = group === undefined ? column.label : `${group}: ${column.label.toLowerCase()}`;
-      // A browser would demand the required members of an object that may be absent.
+      // The members that an object requires may be absent with the object.
       return membersOf(isRequired ? schema : { ...schema, required: [] }, path, within);
     }
     const isText = column.kind === 'text' || column.kind === 'long';

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Failure } from '../../errors/problem.js';
 import { type Html, hidden, html, type Part } from '../../formats/html.js';
 import { messageOf } from '../../validation/failure-messages.js';
@@ -45,7 +46,7 @@ export const boxOf = (name: string, value: string, label: string, isChecked: boo
 
 /** A form that is a button. */
 export const button = (action: string, label: string, forms: FormTokens, own = {}): Html =>
-  html`${openForm(action, forms, own)}<button>${label}</button></form>`;
+  html`${openForm(action, forms, { _key: randomUUID(), ...own })}<button>${label}</button></form>`;
 
 /** All inputs of a form, those of an object together. */
 export const inputsOf = (fields: readonly FormField[], filled: Filled): Html[] =>
@@ -59,7 +60,7 @@ export const inputsOf = (fields: readonly FormField[], filled: Filled): Html[] =
 
 /** A labelled input with its hint and what is wrong with it. */
 export function inputOf(field: FormField, filled: Filled): Html {
-  const { name, kind, isList, isRequired } = field;
+  const { name, kind, isList } = field;
   const id = idOf(field, filled);
   const own = filled.failures?.filter(({ path }) => isAt(field, path)) ?? [];
   const faults = own.map((each) => faultText(field, each)).join('; ');
@@ -69,11 +70,13 @@ export function inputOf(field: FormField, filled: Filled): Html {
   const state = html`${described !== '' && html` aria-describedby="${described}"`}${faults !== '' && html` aria-invalid="true"`}`;
   const notes = said.map(([style, text]) => html`<p class="${style}" id="${id}-${style}">${text}</p>`);
   const values = filled.texts.get(name) ?? [];
+  // A required field may stay empty where access rules hide its value, and a password that stays.
+  const isRequired = field.isRequired && (filled.id !== 'edit' || values.join('') !== '');
   const label = html`${field.label}${isRequired && html` <span class="dim">(required)</span>`}`;
   const offers = offerList(field, filled);
   if (isList)
     return html`<fieldset id="${id}"${kind !== 'choice' && html` class="rows"`}${state}><legend>${label}</legend>${kind === 'choice' ? boxesOf(name, optionsIn(field), values) : rowsOf(field, values, filled)}${offers}${notes}</fieldset>\n`;
-  const attributes = html`id="${id}" name="${name}"${state}${isRequired && html` required`}`;
+  const attributes = html`id="${id}" name="${name}"${state}${isRequired && html` aria-required="true"`}`;
   const row = html`<div class="field"><label for="${id}">${label}</label>
 ${control(field, values[0] ?? '', filled, attributes)}${offers}${notes}</div>\n`;
   // Few people enter what no field is declared for.
@@ -120,7 +123,7 @@ function control(field: FormField, text: string, filled: Filled, attributes: Htm
   if (kind === 'flag') return select(Object.entries(YES_OR_NO), text, attributes);
   if (kind === 'choice') return select(optionsIn(field), text, attributes);
   if (LINES.includes(kind) || /[\r\n]/.test(text))
-    return html`<textarea rows="5" ${attributes}>\n${text}</textarea>`;
+    return html`<textarea rows="${kind === 'long' ? 3 : 5}" ${attributes}>\n${text}</textarea>`;
   return html`<input ${typeOf(field, text)} ${attributes} value="${kind === 'secret' ? '' : text}">`;
 }
 
@@ -134,7 +137,8 @@ function typeOf({ kind, item }: FormField, text: string): Html {
     return html`type="text" autocomplete="off"${(item.minimum ?? -1) >= 0 && html` inputmode="decimal"`}`;
   if (kind === 'secret') return html`type="password" autocomplete="new-password"`;
   if (kind === 'time' && LOCAL_TIME.test(text)) return html`type="datetime-local" step="any"`;
-  return html`type="${INPUT_TYPES[item.format ?? kind] ?? 'text'}"`;
+  const keyboard = KEYBOARDS[item.format ?? ''];
+  return html`type="${kind === 'date' ? kind : 'text'}"${keyboard && html` inputmode="${keyboard}"`}`;
 }
 
 /** An input for the name of a record, with a choice where several records, or some of nearly this name, may be meant. */
@@ -149,7 +153,8 @@ function referenceControl(field: FormField, text: string, filled: Filled, attrib
 /** A time that browsers show in their own input, which has no text for any other. */
 const LOCAL_TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d(:[0-5]\d(\.\d{1,3})?)?)?$/;
 
-const INPUT_TYPES: Readonly<Record<string, string>> = { email: 'email', date: 'date', uri: 'url' };
+/** The keyboards of formats. In inputs of the types email and url, browsers report one fault before the service reports all. */
+const KEYBOARDS: Readonly<Record<string, string>> = { email: 'email', date: '', uri: 'url' };
 
 /** The words for the values of a flag. */
 export const YES_OR_NO: Readonly<Record<string, string>> = { true: 'Yes', false: 'No' };
@@ -163,20 +168,21 @@ function select(options: Options, text: string, attributes: Html): Html {
 
 /** The keywords of whose rules people learn before they enter a value. */
 const RULES = [
-  ...(['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'] as const),
-  ...(['pattern', 'minLength', 'maxLength', 'format'] as const),
+  ...(['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf', 'format'] as const),
+  ...(['pattern', 'minLength', 'maxLength'] as const),
 ];
 
 /** The rules of a field, for people, in the words of its faults. */
-function hintOf({ kind, schema, to, isRequired }: FormField, { id }: Filled): string {
-  const rules = RULES.map((keyword) => {
+function hintOf({ kind, schema, to }: FormField, { id }: Filled): string {
+  // A format says more than the rules of its text.
+  const rules = RULES.slice(0, schema.format === undefined ? undefined : -3).map((keyword) => {
     const value = schema[keyword];
-    const isSeen = keyword === 'format' && (to !== undefined || INPUT_TYPES[String(value)] !== undefined);
+    const isSeen = keyword === 'format' && (to !== undefined || KEYBOARDS[String(value)] !== undefined);
     const isUsual =
       (keyword === 'minLength' && value === 1) || (keyword === 'maxLength' && Number(value) > LONG);
     if (value === undefined || isSeen || isUsual) return '';
     return value === 'date-time' ? 'Time zone: UTC.' : `${capitalized(messageOf(keyword, value))}.`;
   });
-  const stays = kind === 'secret' && !isRequired && id === 'edit' && 'Stays as it is if empty.';
+  const stays = kind === 'secret' && id === 'edit' && 'Stays as it is if empty.';
   return [schema.description, kind === 'json' && 'JSON.', ...rules, stays].filter((part) => part).join(' ');
 }

@@ -29,14 +29,19 @@ export interface FormModel {
   readonly changesIn: (submitted: Submitted) => Promise<Body>;
   /** Absent: only the action knows the rules. */
   readonly check?: Check;
-  /** Where the browser continues after a creation, or what it shows. */
-  readonly created: (record: JsonObject, submitted: Submitted) => string | PageContent;
+  /** The page that shows the secret of a new one, or another secret; undefined: there is none. */
+  readonly secretPage?: (record: JsonObject, context: PageContext) => PageContent | undefined;
 }
 
 /** The records of a collection. */
 export const editableOf = perResource((resource): FormModel => {
   const { name, singular, schema, readOnly, importOnly, immutable, parent, hasRules } = resource;
-  const all = formFields(schema);
+  // A text without a bound has several lines, except one that lists compare or search.
+  const short = [resource.display, ...resource.filterable, ...resource.searchable, ...resource.words];
+  const declared = Object.entries(schema.properties as Readonly<Record<string, object>>);
+  const long = { maxLength: Number.MAX_VALUE };
+  const rules = declared.map(([field, own]) => [field, short.includes(field) ? own : { ...long, ...own }]);
+  const all = formFields({ ...schema, properties: Object.fromEntries(rules) });
   const fields = ({ params: { id }, principal }: Pick<Request, 'params' | 'principal'>, verb: Verb) => {
     const given = ['current_password', id === undefined ? undefined : parent?.field];
     const omitted = [...readOnly, ...importOnly, ...(verb === 'create' ? given : immutable)];
@@ -54,7 +59,6 @@ export const editableOf = perResource((resource): FormModel => {
     crumbs: (context, record) => crumbsTo(resource, context, record),
     changesIn: (submitted) => jsonPatchOf(name, submitted, fields(submitted.request, 'update'), check),
     check,
-    created: ({ id }, { site }) => `${site.prefix}/${name}/${String(id)}?_done=created`,
   };
 });
 

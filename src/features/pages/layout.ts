@@ -98,7 +98,9 @@ export const isKnown = ({ scheme }: Principal): boolean => scheme !== NOBODY.sch
 /** The notice of a form that led to this page, by `_done` in the address. Other values are ignored. */
 const DONE: Readonly<Record<string, string>> = {
   created: 'Created.',
+  repeated: 'This form was submitted before. A secret is shown only once.',
   saved: 'Saved.',
+  unchanged: 'Nothing was changed.',
   deleted: 'Deleted.',
   revoked: 'Revoked.',
   sent: 'The delivery is due now.',

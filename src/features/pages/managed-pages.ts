@@ -78,10 +78,9 @@ function modelOf(kind: Kind, page: KindPage, resources: readonly Resource[]): Fo
     titleOf: (record) => String(record[columns[0]!]),
     crumbs: async ({ site }) => crumbsAbove(site, `${path}/:id`),
     changesIn: (submitted) => assignmentsOf(submitted, fields),
-    created: ({ id, ...record }, { site }) => {
+    secretPage: ({ id, [secret ?? '']: shown }, { site }) => {
       const href = `${site.prefix}${path}/${String(id)}`;
-      const shown = secret === undefined ? undefined : record[secret];
-      if (typeof shown !== 'string') return `${href}?_done=created`;
+      if (typeof shown !== 'string') return undefined;
       return {
         title: `The new ${secret}`,
         crumbs: crumbsAbove(site, `${path}/:id`),

@@ -21,6 +21,8 @@ interface ShownForm extends Pick<Filled, 'texts' | 'failures' | 'named'> {
   /** That record; undefined after the end of a session. */
   readonly record?: JsonObject | undefined;
   readonly notice?: Part;
+  /** The key of the form before, which has created nothing; absent or empty: another one. */
+  readonly key?: string | undefined;
   /** The inputs, if they are others than one for each field. */
   readonly inputs?: Html;
 }
@@ -39,17 +41,13 @@ export async function formPage(
   const crumbs = state && !record ? [] : await model.crumbs(context, record);
   const offers = await offersFor(site, request, fields);
   const filled: Filled = { ...shown, offers, id: state ? 'edit' : 'new' };
-  // A browser submits no form without its required fields, and access rules may hide values of a record.
-  const inputs = fields.map((field) => {
-    return { ...field, isRequired: field.isRequired && state?.was[field.name] !== digestOf() };
-  });
   const own = state
     ? { _method: 'PATCH', _etag: state.etag, _was: JSON.stringify(state.was) }
-    : { _key: randomUUID() };
+    : { _key: shown.key || randomUUID() };
   return {
     title: `${state ? 'Edit' : 'New'} ${title}`,
     crumbs: state ? [...crumbs, { text: title, href: action }] : crumbs,
-    body: html`${openForm(action, forms, own, 'edit')}${shown.notice}${faultsOf(fields, filled)}${shown.inputs ?? inputsOf(inputs, filled)}
+    body: html`${openForm(action, forms, own, 'edit')}${shown.notice}${faultsOf(fields, filled)}${shown.inputs ?? inputsOf(fields, filled)}
 <p><button class="main">${state ? 'Save' : `Create ${word}`}</button> <a href="${action}">Cancel</a></p></form>`,
   };
 }

@@ -155,7 +155,6 @@ async function oneValue(field: FormField, text: string, submitted: Submitted): P
       return /[Zz]$|[+-]\d\d:\d\d$/.test(text) ? text : `${text}Z`;
     case 'choice':
       return (field.choices.find((each) => String(each) === text) ?? text) as Json;
-    case 'long':
     case 'secret':
       return text;
     default:

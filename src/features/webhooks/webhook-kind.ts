@@ -57,7 +57,7 @@ export const WEBHOOK: Kind = {
   }),
   page: {
     columns: ['url', 'types', 'description', 'enabled', 'disabled_reason'],
-    inputs: () => ({ url: { format: 'uri' } }),
+    inputs: () => ({ url: { format: 'uri' }, enabled: { default: true } }),
     links: { deliveries: 'Deliveries' },
     buttons: { test: 'Send a test event', rotate: 'Create a new secret' },
   },

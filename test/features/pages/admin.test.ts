@@ -38,6 +38,21 @@ t.test('an administrator creates and revokes keys', async (t) => {
   const read = () => service.send('GET', '/items', { headers: { 'x-api-key': key! } });
   t.equal((await read()).status, 200);
   const path = linksOf(created.text).find((href) => href.startsWith('/keys/'))!;
+  const reloaded = await visitor.submit(t, bad, 'Create', values);
+  t.match(reloaded, { status: 303, headers: { location: `${path}?_done=repeated` } });
+  t.match(await visitor.text(reloaded.headers.location!), 'A secret is shown only once.');
+  const keys = (
+    await service.send('GET', '/keys', {
+      headers: { accept: 'application/json', authorization: visitor.headers.authorization! },
+    })
+  ).json.data;
+  t.equal(keys.length, 1, 'a reload creates no other key');
+  const stored = await service.db.run(
+    'select concat(body, parts, headers) as text from idempotency_keys',
+    [],
+  );
+  t.equal(stored.length, 1);
+  t.notMatch(String(stored[0]!.text), key!, 'no secret is stored');
   const page = await visitor.get(path);
   t.match(page.text, '<h1>a &#60;b&#62;</h1>');
   t.notMatch(page.text, key!);
@@ -80,7 +95,9 @@ t.test('an administrator creates, changes, tests and deletes webhooks, and sends
   const url = `${target.url}/hook`;
   const service = await testService(t, { WEBHOOK_ALLOW: '127.0.0.1', INSECURE: 'webhooks' });
   const visitor = new PageVisitor(service);
-  const created = await visitor.create(t, '/webhooks', {
+  const form = await visitor.get('/webhooks?_new');
+  t.match(form.text, '<option value="true" selected>Yes</option>');
+  const created = await visitor.submit(t, form, 'Create', {
     '/url': url,
     '/types': 'items.*',
     '/description': 'first',
@@ -95,10 +112,14 @@ t.test('an administrator creates, changes, tests and deletes webhooks, and sends
   const stale = await visitor.submit(t, page, 'Save', { '/description': 'mine' });
   t.equal(stale.status, 412);
   t.match(stale.text, 'Stored now');
-  t.match(
-    (await visitor.submit(t, await visitor.get(path), 'Create a new secret')).text,
-    /<code class="secret">whsec_/,
-  );
+  const shown = await visitor.get(path);
+  const rotated = await visitor.submit(t, shown, 'Create a new secret');
+  t.match(rotated.text, /<code class="secret">whsec_/);
+  const state = async () => (await service.send('GET', path)).json._version;
+  const version = await state();
+  const reloaded = await visitor.submit(t, shown, 'Create a new secret');
+  t.equal(reloaded.headers.location, `${path}?_done=repeated`);
+  t.equal(await state(), version, 'a reload replaces no secret');
   const sent = await visitor.submit(t, await visitor.get(path), 'Send a test event');
   t.equal(sent.status, 303);
   const delivery = await visitor.get(sent.headers.location!);

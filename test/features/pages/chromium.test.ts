@@ -1,6 +1,6 @@
 import { noBrowser, openPage } from '../../support/chromium.js';
 import { COLOUR_RULES, checkPage, type View } from '../../support/page-checks.js';
-import type { TestService } from '../../support/service.js';
+import { type TestService, testService } from '../../support/service.js';
 import t from '../../support/test.js';
 import { some } from '../../support/thorough.js';
 import { serviceWithTasks } from './collections.js';
@@ -94,6 +94,46 @@ t.test('pages in a browser', { skip: noBrowser }, async (t) => {
     t.equal(await page.locator('#new-effort').inputValue(), '12,50', 'no other number');
     t.match(await page.locator('#new-effort-error').innerText(), 'must be of type number');
     await checkPage(t, page, 'failures', VIEWS);
+  });
+
+  t.test('the service reports all faults of a form at once, in no bubble of the browser', async (t) => {
+    const page = await openPage(t, service.url);
+    await page.goto('/tasks?_new');
+    await page.locator('#new-itemId').fill('no such item');
+    await page.locator('#new-place').fill('{');
+    await page.getByRole('button', { name: 'Create' }).click();
+    await page.getByRole('alert').waitFor();
+    for (const field of ['title', 'state', 'itemId', 'place'])
+      t.equal(await page.locator(`#new-${field}-error`).count(), 1, field);
+    t.equal(await page.locator('#new-title').getAttribute('aria-required'), 'true');
+    // A browser submits an incomplete date as an empty one.
+    await page.goto('/tasks?_new');
+    await page.locator('#new-title').fill('dated');
+    await page.locator('#new-state').selectOption('open');
+    await page.locator('#new-due').pressSequentially('12');
+    await page.getByRole('button', { name: 'Create' }).click();
+    const [isIncomplete, focused] = await page.evaluate<[boolean, string]>(
+      '[document.querySelector("#new-due").validity.badInput, document.activeElement.id]',
+    );
+    t.same([isIncomplete, focused], [true, 'new-due']);
+    const { json } = await service.send('POST', '/tasks', {
+      body: { title: 'lines', state: 'open', extra: 'one\ntwo' },
+    });
+    await page.goto(`/tasks/${json.id}`);
+    t.match(await page.locator('dd', { hasText: 'one' }).innerText(), 'one\ntwo', 'lines of a text stay');
+  });
+
+  t.test('a reload of the page with a new secret shows no other one', async (t) => {
+    const hooks = await testService(t, { INSECURE: 'webhooks' });
+    const page = await openPage(t, hooks.url);
+    await page.goto('/webhooks?_new');
+    await page.locator('#new-url').fill('https://example.org/hook');
+    await page.getByLabel('*', { exact: true }).check();
+    await page.getByRole('button', { name: 'Create' }).click();
+    await page.getByText('it is shown only once').waitFor();
+    await page.reload();
+    await page.getByText('This form was submitted before.').waitFor();
+    t.equal((await hooks.send('GET', '/webhooks')).json.data.length, 1);
   });
 
   t.test('naughty strings add no element and run nothing', async (t) => {

@@ -72,6 +72,62 @@ t.test('failures are shown beside the fields, with what was entered', async (t) 
   t.equal((await service.send('GET', '/tasks?page=1')).json.meta.total, 0);
 });
 
+t.test('a form has one key until it has created a record', async (t) => {
+  const service = await serviceWithTasks(t);
+  const visitor = new PageVisitor(service);
+  const valid = { '/title': 'a', '/state': 'open', '/count': '' };
+  const keyIn = ({ text }: { text: string }) => /name="_key" value="([^"]+)"/.exec(text)![1];
+  const first = await visitor.get('/tasks?_new');
+  const refused = await visitor.submit(t, first, 'Create', { ...valid, '/count': 'x' });
+  t.equal(refused.status, 400);
+  t.equal(keyIn(refused), keyIn(first));
+  const created = await visitor.submit(t, refused, 'Create', valid);
+  t.equal(created.status, 303);
+  // A person goes back twice, to the form before the refusal.
+  const again = await visitor.submit(t, first, 'Create', valid);
+  t.equal(again.headers.location, created.headers.location);
+  const other = await visitor.submit(t, first, 'Create', { ...valid, '/count': '1' });
+  t.match(other, { status: 422, text: /This form has created a record before\. Create another one\?/ });
+  t.not(keyIn(other), keyIn(first));
+  const [path] = created.headers.location!.split('?') as [string];
+  await service.send('PATCH', path, { body: { title: 'b'.repeat(99) } });
+  const later = await visitor.submit(t, first, 'Create', valid);
+  t.match(later.headers.location, path, 'the record has changed since');
+  t.equal((await service.send('GET', '/tasks?page=1')).json.meta.total, 1);
+  t.equal((await visitor.submit(t, other, 'Create')).status, 303);
+  t.equal((await service.send('GET', '/tasks?page=1')).json.meta.total, 2);
+});
+
+t.test('a text without a bound has several lines, unless lists compare or search it', async (t) => {
+  const text = { type: 'string' };
+  const rule = {
+    ...{ title: 'Rule', type: 'object', required: ['name'] },
+    properties: {
+      ...{
+        name: text,
+        plain: text,
+        found: { ...text, 'x-search': true },
+        sorted: { ...text, 'x-index': true },
+      },
+      ...{
+        unique: { ...text, 'x-unique': true },
+        short: { ...text, maxLength: 9 },
+        mixed: { type: ['string', 'number'] },
+      },
+    },
+  };
+  const service = await declaredService(t, { 'rules.json': rule }, { MIGRATE: 'auto' });
+  const visitor = new PageVisitor(service);
+  const form = await visitor.get('/rules?_new');
+  const areas = [...form.text.matchAll(/<textarea [^>]*name="\/(\w+)"/g)].map(([, name]) => name);
+  t.same(areas, ['plain']);
+  const values = { '/name': 'a', '/plain': ' one\r\n\r\ntwo', '/mixed': '5' };
+  const { headers } = await visitor.submit(t, form, 'Create', values);
+  const { json } = await service.send('GET', headers.location!.split('?')[0]!);
+  t.match(json, { plain: ' one\n\ntwo', mixed: 5 });
+  t.match(await visitor.text('/rules'), '>Plain<', 'a list shows it');
+});
+
 t.test('a value that another record has, and a reference to a missing one', async (t) => {
   const service = await serviceWithTasks(t);
   const visitor = new PageVisitor(service);
@@ -95,8 +151,9 @@ t.test('an edit changes what was changed, and removes what was emptied', async (
   const { json } = await service.send('POST', '/tasks', { body });
   const path = `/tasks/${json.id}`;
   const unchanged = await visitor.save(t, path);
-  t.match(unchanged, { status: 303, headers: { location: `${path}?_done=saved` } });
-  t.match((await service.send('GET', path)).json, body, 'nothing has changed');
+  t.match(unchanged, { status: 303, headers: { location: `${path}?_done=unchanged` } });
+  t.match(await visitor.text(unchanged.headers.location!), '>Nothing was changed.<');
+  t.match((await service.send('GET', path)).json, { ...body, _version: 1 }, 'nothing has changed');
   const values = { '/title': 'b', '/effort': '', '*': '{"even": "zz", "new": null}' };
   t.equal((await visitor.save(t, path, values)).status, 303);
   const changed = (await service.send('GET', path)).json;
@@ -262,6 +319,8 @@ const HINTS: readonly (readonly [schema: object | boolean, hint: string])[] = [
   [{ type: 'string', format: 'duration' }, 'Must be a duration, like PT1H30M.'],
   [{ type: 'string', format: 'uuid' }, 'Must be a UUID.'],
   [{ type: 'string', format: 'date-time' }, 'Time zone: UTC.'],
+  [{ type: 'string', format: 'date-time', maxLength: 40, pattern: '^2' }, 'Time zone: UTC.'],
+  [{ type: 'string', maxLength: 40 }, 'Must have at most 40 characters.'],
 ];
 
 t.test('a form says what each field may have', async (t) => {

@@ -53,7 +53,7 @@ t.test('pages of members under access rules', async (t) => {
       ['nightly-report', 'nightly-report'],
     ]) {
       const values = { '/label': `of ${subject}`, '/subject': subject!, '/scopes': 'self' };
-      t.equal((await ada.submit(t, form, 'Create', { ...values, _key: subject! })).status, 200);
+      t.equal((await ada.submit(t, form, 'Create', { ...values, _key: stored! })).status, 200);
       const { data } = (await send('GET', '/keys')).json;
       t.equal(data[0].subject, stored);
       t.match(await ada.text('/keys'), `>of ${subject}</a></th>`);

@@ -64,7 +64,7 @@ t.test('a user signs in, acts with its scopes, and signs out', async (t) => {
   const out = await visitor.post('/account', new URLSearchParams({ csrf, action: 'sign-out' }));
   t.equal(out.status, 303);
   t.notOk(visitor.cookies.has('plinth_browser'), 'the cookie is deleted');
-  const typed = await visitor.submit(t, items, 'Create', { '/name': 'Typed <b>' });
+  const typed = await visitor.submit(t, older, 'Create', { '/name': 'Typed <b>' });
   t.equal(typed.status, 403, 'a form after the end of its session');
   t.match(typed.text, /You are signed out\.[\s\S]*Sign in in another tab[\s\S]* value="Typed &#60;b&#62;"/);
   t.equal((await visitor.signIn(user.email, '/account?return=/items')).status, 303, 'in another tab');
