@@ -20,10 +20,7 @@ const EFFECTS: Readonly<Record<Reference['onDelete'], string>> = {
 };
 
 /** Records on which a deletion has an effect, by the names in a filter that lead from them to the deleted records. */
-interface Affected extends Pick<Reference, 'onDelete'> {
-  readonly resource: Resource;
-  readonly paths: (readonly string[])[];
-}
+type Affected = Pick<Reference, 'onDelete'> & { readonly resource: Resource; readonly paths: string[][] };
 
 /** The effects of a deletion on other records, and their numbers, as far as filters lead and the caller may read the records. */
 export async function effectsOf(deleted: Resource, ids: readonly string[], { site, request }: PageContext) {
@@ -48,7 +45,8 @@ export async function effectsOf(deleted: Resource, ids: readonly string[], { sit
   const effects = [...affected.values()].map(async ({ resource, onDelete, paths }) => {
     const conditions = paths.map((path, at) => [filterName(['or', String(at), ...path]), ids.join()]);
     const query = { ...Object.fromEntries(conditions), limit: '1' };
-    const total = (await readListAs(site, request, `/${resource.name}`, query))?.total;
+    // Also a number that takes too long is unknown.
+    const total = (await readListAs(site, request, `/${resource.name}`, query).catch(() => undefined))?.total;
     const isAll = total !== undefined && readsAll(resource, request.principal);
     const text = `${collectionLabel(resource.name)} (${total?.toLocaleString('en')}): ${EFFECTS[onDelete]}`;
     return { isMore: !isAll && onDelete === 'cascade', item: total ? html`<li>${text}</li>` : undefined };

@@ -87,10 +87,7 @@ export async function recordContent(
     const texts = textsOf(json, fields, names);
     return formPage(model, shown, { fields, texts, state: stateOf(json, texts), record: json });
   }
-  if (given.has('_delete') && may('DELETE')) {
-    const effects = model.resource && (await effectsOf(model.resource, [String(json.id)], shown));
-    return deletionPage(model, shown, json, effects);
-  }
+  if (given.has('_delete') && may('DELETE')) return deletionPage(model, shown, json);
   const href = site.prefix + request.path;
   const { tools, body } = await content();
   const edit = may('PATCH') && html`<a class="button main" href="${href}?_edit">Edit</a>`;
@@ -111,22 +108,23 @@ export const stateOf = (record: JsonObject, shown: Filled['texts']) => ({
 
 const etagOf = ({ _version }: JsonObject): string => `"${String(_version)}"`;
 
-/** The page that deletes a record. `notice`: what else the deletion does, or why it was refused. */
+/** The page that deletes a record. `notice`: why it was refused before. */
 export async function deletionPage(
   model: FormModel,
   context: PageContext,
   record: JsonObject,
-  notice: Part,
+  notice?: Part,
 ): Promise<PageContent> {
   const { site, request, forms, names } = context;
-  const { singular, removal: verb } = model;
+  const { singular, removal: verb, resource } = model;
+  const effects = resource && (await effectsOf(resource, [String(record.id)], context));
   const href = site.prefix + request.path;
   const word = wordsOf(singular);
   const title = model.titleOf(record, names);
   return {
     title: `${verb} ${title}`,
     crumbs: [...(await model.crumbs(context, record)), { text: title, href }],
-    body: html`${openForm(href, forms, { _method: 'DELETE', _etag: etagOf(record) })}${notice}<p>A ${verb.toLowerCase()}d ${word} cannot be restored.</p>
+    body: html`${openForm(href, forms, { _method: 'DELETE', _etag: etagOf(record) })}${notice}${effects}<p>A ${verb.toLowerCase()}d ${word} cannot be restored.</p>
 <p><button class="danger">${verb} this ${word}</button> <a href="${href}">Cancel</a></p></form>`,
   };
 }

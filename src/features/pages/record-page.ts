@@ -24,7 +24,7 @@ import { recordForm } from './record-form-actions.js';
 import { fillOf, recordContent } from './record-forms.js';
 import { collectionOf, collectionsFor, mayWrite } from './site.js';
 import { MAX_NAMES } from './submitted-form.js';
-import { nameFields } from './title.js';
+import { nameFields, titleFields } from './title.js';
 import { fieldHtml, MAX_LONG, timeHtml, valueHtml, wholeHtml } from './values.js';
 
 /** Related records that a page names, of each collection. */
@@ -88,7 +88,9 @@ async function related(resource: Resource, id: string, shown: PageOptions): Prom
     const isNested = other.parent?.field === field;
     const condition = { [conditionName(field, reference.isList ? 'has' : 'eq')]: id };
     const bylines = other.set.filter(({ value, on }) => value === 'caller' && on === 'create');
-    const columns = [...bylines.map((each) => each.field), 'created_at'].filter((name) => name !== field);
+    const named = [field, ...titleFields(other)];
+    const all = [...bylines.map((each) => each.field), 'created_at'];
+    const columns = all.filter((name) => !named.includes(name));
     const fields = [nameFields(other).fields, ...columns.map(escapeName)].join();
     const limits = { limit: String(MAX_COUNTED + 1), count: 'none', fields };
     const list = await readListAs(site, request, `/${collection}`, { ...condition, ...limits });

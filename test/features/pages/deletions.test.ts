@@ -48,7 +48,7 @@ const effectsIn = (page: string) =>
     .sort();
 
 t.test('the page of a deletion counts all that cascades, each record once', async (t) => {
-  const { make, teamId, person, projects, issues, visitor } = await company(t);
+  const { service, make, teamId, person, projects, issues, visitor } = await company(t);
   const effectsOf = async (path: string) => effectsIn(await visitor.text(`${path}?_delete`));
   const ofTeam = [
     'Comments (2): deleted as well',
@@ -56,7 +56,12 @@ t.test('the page of a deletion counts all that cascades, each record once', asyn
     'People (1): deleted as well',
     'Projects (1): deleted as well',
   ];
-  t.same(await effectsOf(`/teams/${teamId}`), ofTeam);
+  const page = await visitor.get(`/teams/${teamId}?_delete`);
+  t.same(effectsIn(page.text), ofTeam);
+  await service.send('PATCH', `/teams/${teamId}`, { body: { name: 'Other' } });
+  const refused = await visitor.submit(t, page, 'Delete this team');
+  t.equal(refused.status, 412);
+  t.same(effectsIn(refused.text), ofTeam, 'also after a change by another request');
   const ofPerson = ['Comments (2): deleted as well', 'Projects (1): without the reference afterwards'];
   t.same(await effectsOf(`/people/${person}`), ofPerson);
   await make('/invoices', { projectId: projects[0] });
