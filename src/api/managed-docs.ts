@@ -17,7 +17,7 @@ const STORED: readonly ErrorName[] = ['VALIDATION_ERROR', 'INSUFFICIENT_STORAGE'
 
 const MISSING: ErrorName = ['NOT_FOUND', 'simple'];
 
-const CREATED = [...VALIDATED, 'Location', 'Idempotency-Replayed'];
+const REPEATED = [...VALIDATED, 'Idempotency-Replayed', 'Preference-Applied'];
 
 /** The description of a creation, of which a repeat with the same Idempotency-Key gets the first response without its secret. */
 export function creating({ doc, ...rest }: Description): Description {
@@ -57,7 +57,7 @@ export function describeKind(kind: Kind) {
       summary: `Create ${one}`,
       body: { [JSON_TYPE]: `${type}Input` },
       success: {
-        201: json('What was created.', secret === undefined ? type : `New${type}`, CREATED),
+        201: json('What was created.', secret === undefined ? type : `New${type}`, [...REPEATED, 'Location']),
       },
       errors: [...STORED, ...creationErrors],
     }),
@@ -92,7 +92,7 @@ export function describeKind(kind: Kind) {
       summary: kind.rotation ?? '',
       success: {
         200: json(`The ${kind.singular} with its new secret, which is shown once.`, `New${type}`, VALIDATED),
-        204: { description: 'A repeat, which shows no secret.', headers: ['Idempotency-Replayed'] },
+        204: { description: 'A repeat, which shows no secret.', headers: REPEATED },
       },
       errors: [MISSING],
     }),

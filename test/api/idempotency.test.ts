@@ -240,3 +240,21 @@ t.test('tombstones respond with 410, also for what a cascade deleted', async (t)
   await send(without.url, 'DELETE', `/items/${item.id}`);
   t.equal((await send(url, 'GET', `/items/${item.id}`)).status, 404, 'a service without them leaves none');
 });
+
+t.test('a repeated creation of a webhook, and of another secret, has no body', async (t) => {
+  const { send } = await testService(t, { INSECURE: 'webhooks' });
+  const post = (path: string, key: string, body?: object) =>
+    send('POST', path, { headers: keyed(key), ...(body && { body }) });
+  const hook = { url: 'https://example.org/hook', types: ['*'] };
+  const first = await post('/webhooks', 'a', hook);
+  t.match(first, { status: 201, json: { secret: /^whsec_/ } });
+  const again = await post('/webhooks', 'a', hook);
+  t.match(again, { status: 201, text: '', headers: { 'idempotency-replayed': 'true' } });
+  t.equal(again.headers.location, first.headers.location);
+  t.equal((await post('/webhooks', 'a', { ...hook, types: [] })).status, 422);
+  const rotate = () => post(`${first.headers.location}/rotate`, 'b');
+  t.match(await rotate(), { status: 200, json: { _version: 2 } });
+  t.match(await rotate(), { status: 204, text: '' });
+  const { data } = (await send('GET', '/webhooks')).json;
+  t.match([data.length, data[0]._version], [1, 2]);
+});
