@@ -73,7 +73,7 @@ export interface Kind {
   readonly input: (collections: readonly string[]) => InputSchema;
   /** The schemas of the members of a response, besides those that any record has. */
   readonly members: (collections: readonly string[]) => Readonly<Record<string, Schema>>;
-  readonly page?: KindPage;
+  readonly page: KindPage;
   readonly command?: KindCommand;
 }
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { at, type Endpoint } from '../../api/endpoint.js';
 import type { Config } from '../../config/config.js';
-import { type Html, html, pageHeaders, SITE_STYLE_PATH, STYLE } from '../../formats/html.js';
+import { type Html, html, SITE_STYLE_PATH, STYLE } from '../../formats/html.js';
 import { PAGE_SETTINGS } from './settings.js';
 
 /**
@@ -41,9 +41,6 @@ export const lookOf = (config: Config): { name: string; head: Html } => ({
   name: PAGE_SETTINGS.of(config).siteName,
   head: html`<link rel="stylesheet" href="${config.publicPrefix}${pathOf(styleOf(config), 'css')}"><script src="${config.publicPrefix}${SCRIPT_PATH}" defer blocking="render"></script>`,
 });
-
-/** The fields of a page, which loads its style and its script from this service. */
-export const pageFields = (): string[] => pageHeaders({ hasFiles: true });
 
 const asset = (
   path: string,

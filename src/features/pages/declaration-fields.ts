@@ -41,16 +41,14 @@ const TYPES = new Map(
   ].map(([label = '', word = '']) => [label, FIELD_TYPES.get(word)!]),
 );
 const [ONE, MANY] = ['Reference to ', 'References to '];
-/** Any other type, which stays. */
-const OTHER = 'As in the JSON';
 
-/** The label of the type of a field. */
+/** The label of the type of a field. Any other type than the usual ones stays. */
 function typeOf({ type, format, items, 'x-references': one }: JsonObject): string {
   const many = isObject(items) ? items['x-references'] : undefined;
   if (one !== undefined || many !== undefined) return (one === undefined ? MANY : ONE) + String(one ?? many);
   const own = [type, format, items];
   const usual = [...TYPES].find(([, each]) => isDeepStrictEqual([each.type, each.format, each.items], own));
-  return usual?.[0] ?? OTHER;
+  return usual?.[0] ?? 'As in the JSON';
 }
 
 /** The fields of a declaration as rows. */
@@ -121,14 +119,10 @@ export function fieldTable(rows: readonly FieldRow[], { collections }: Pick<Site
   const body = [...rows, ...Array.from({ length: NEW_ROWS }, () => empty)].map((row, at) => {
     const { was, name, type, choices, flags } = row;
     const of = name === '' ? `field ${at + 1}` : name;
-    const types = [...new Set([...TYPES.keys(), ...references, type])];
-    const options = optionsOf(
-      types.map((each) => [each, each]),
-      type,
-    );
+    const types = [...new Set([...TYPES.keys(), ...references, type])].map((each) => [each, each] as const);
     return [
       html`${hidden('was', was)}<input name="name" aria-label="Name of ${of}" placeholder="Name" value="${name}">`,
-      html`<select name="type" aria-label="Type of ${of}">${options}</select>`,
+      html`<select name="type" aria-label="Type of ${of}">${optionsOf(types, type)}</select>`,
       html`<input name="choices" aria-label="Choices of ${of}" value="${choices}">`,
       FLAGS.map(
         (flag) =>

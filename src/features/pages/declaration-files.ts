@@ -61,8 +61,8 @@ export const DECLARATION_ENDPOINTS: readonly Endpoint<DeclarationServices>[] = [
 export const etagOf = (text: string): string =>
   text && `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`;
 
-/** The file of a collection. Throws 400 if no collection can have the name. */
-function fileOf(core: DeclarationServices, collection: string): DeclarationFile {
+/** The file of a collection. Throws 400 if no collection can have the name, 412 if the file has another ETag than `expected`. */
+function fileOf(core: DeclarationServices, collection: string, expected?: string): DeclarationFile {
   if (!/^([a-z][a-z0-9_]{0,39})?$/.test(collection))
     throw refusal('/collection', 'must begin with a-z, and have a-z, 0-9 and _, up to 40 characters');
   const builtIn = () => readDeclarations(undefined).collections.find(({ name }) => name === collection);
@@ -70,16 +70,20 @@ function fileOf(core: DeclarationServices, collection: string): DeclarationFile 
   const stored = () => (existsSync(path) ? textOf(readFileSync(path)) : '');
   const text =
     core.config.collections === undefined ? formatted(JSON.stringify(builtIn()?.schema) ?? '') : stored();
-  return { collection, text, etag: etagOf(text), applies: canApply(core) };
+  const current = { collection, text, etag: etagOf(text), applies: canApply(core) };
+  if (expected === undefined || expected === current.etag) return current;
+  throw preconditionFailed.variant({
+    message: 'The file is there already, or was changed meanwhile. Nothing was written.',
+    details: { current },
+  });
 }
 
 /** Plans the text of a declaration, and with `applies` writes it. Throws 400, 412. If-Match is the ETag of the file; absent: it is new. */
 async function planOf(core: DeclarationServices, { body, headers }: Request) {
   const { collection = '', text: given = '', applies } = body!.value as JsonObject;
-  const file = fileOf(core, String(collection));
+  const file = fileOf(core, String(collection), headers['if-match'] ?? '');
   const name = `${file.collection}.json`;
   const text = formatted(String(given));
-  if ((headers['if-match'] ?? '') !== file.etag) throw changedMeanwhile(file);
   try {
     const declarations = await loadDeclarations(core.config, new Map([[name, text]]));
     // Loaded on demand: a start without it takes less time.
@@ -117,8 +121,7 @@ function canApply(core: DeclarationServices): boolean {
 
 /** A file is never there in part. A text that is empty removes it. Throws 412 if another process has changed the file. */
 function replace(core: DeclarationServices, { collection, etag }: DeclarationFile, text: string): void {
-  const current = fileOf(core, collection);
-  if (current.etag !== etag) throw changedMeanwhile(current);
+  fileOf(core, collection, etag);
   const path = pathOf(core, `${collection}.json`);
   if (text === '') return rmSync(path);
   const draft = pathOf(core, `.${collection}.${randomUUID()}`);
@@ -128,12 +131,6 @@ function replace(core: DeclarationServices, { collection, etag }: DeclarationFil
 
 const pathOf = ({ config: { collections = '.', folder } }: DeclarationServices, name: string): string =>
   join(pathIn(folder, collections), name);
-
-const changedMeanwhile = (current: DeclarationFile) =>
-  preconditionFailed.variant({
-    message: 'The file is there already, or was changed meanwhile. Nothing was written.',
-    details: { current },
-  });
 
 export const refusal = (path: string, message: string) =>
   invalid([{ path, message, keyword: 'declaration' }]);

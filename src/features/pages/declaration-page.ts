@@ -97,9 +97,6 @@ function editor({ collection, etag, forms, site }: FormOf, inputs: Html, buttons
 ${inputs}<p class="tools">${buttons ?? html`<button class="main">Show the plan</button>`}</p></form>`;
 }
 
-const fileLink = ({ collection, text }: DeclarationFile): Html =>
-  html`<a class="button" download="${collection}.json" href="data:application/json;base64,${Buffer.from(text).toString('base64')}">Download ${collection}.json</a>`;
-
 const applyNote = ({ applies }: DeclarationFile): Part =>
   !applies &&
   html`<p class="note">This service does not apply declarations: that needs <code>plinth serve --watch</code>, MIGRATE=auto and COLLECTIONS, a folder that it can write. You can see the plan, and download the file.</p>`;
@@ -121,7 +118,7 @@ function faultsOf(problem: Problem, current?: DeclarationFile): Html {
 function planPage(plan: DeclarationPlan, own: FormOf): PageContent {
   const { steps, drops, applies, isRefused, text, collection } = plan;
   const buttons = html`${applies && !isRefused && html`<button class="main" name="_apply" value="1">Apply</button>`}<button>Show the plan again</button>
-${fileLink(plan)}`;
+<a class="button" download="${collection}.json" href="data:application/json;base64,${Buffer.from(text).toString('base64')}">Download ${collection}.json</a>`;
   return {
     ...headOf(own),
     title: `Plan for ${collectionLabel(collection)}`,

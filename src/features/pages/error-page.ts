@@ -1,9 +1,8 @@
 import { STATUS_CODES } from 'node:http';
 import type { Problem } from '../../errors/problem.js';
-import { html } from '../../formats/html.js';
+import { html, pageHeaders } from '../../formats/html.js';
 import type { ErrorPage } from '../../http/reply.js';
 import type { ErrorPageRequest } from '../../http/request.js';
-import { pageFields } from './assets.js';
 import { collectionLabel } from './labels.js';
 import { isKnown, pageFor, returnPathOf } from './layout.js';
 import { collectionOf, hasSignIn, type Site, signInHref } from './site.js';
@@ -33,7 +32,7 @@ ${label && html`<p><a class="button main" href="${signInHref(site, returnPathOf(
 <p>${list !== undefined && html`<a href="${site.prefix}/${list}">${collectionLabel(list)}</a> · `}<a href="${site.prefix + site.home}">The first page</a></p>`;
   const title = STATUS_CODES[status] ?? 'Error';
   return {
-    headers: pageFields(),
+    headers: pageHeaders({ hasFiles: true }),
     body: await pageFor(site, request, { title, body }, undefined, request.reads),
   };
 }

@@ -3,22 +3,26 @@ import { permit, STRANGER } from '../../auth/principal.js';
 import { Problem } from '../../errors/problem.js';
 import { keyInUse } from '../../errors/record-errors.js';
 import { methodNotAllowed } from '../../errors/request-errors.js';
-import type { Html } from '../../formats/html.js';
+import { type Html, pageHeaders } from '../../formats/html.js';
 import { FORM_TYPE, HTML_TYPE, JSON_TYPE } from '../../http/media-types.js';
 import { Query } from '../../http/query-parameters.js';
 import type { Reply } from '../../http/reply.js';
-import { type Body, prefersPage } from '../../http/request.js';
+import { type Body, prefersPage, type Request } from '../../http/request.js';
 import { METHODS, type OpenEndpoint, type Route } from '../../http/router.js';
-import { pageFields } from './assets.js';
 import { signedOut } from './errors.js';
 import { FormTokens } from './form-token.js';
 import { type PageContent, type PageContext, pageFor } from './layout.js';
 import { Names } from './names.js';
-import { hasSignIn, originOf, type Site } from './site.js';
+import { hasSignIn, type Site } from './site.js';
 import { type Submitted, SubmittedForm } from './submitted-form.js';
 
 /** A page, if one is shown. */
 type ShownPage = Promise<PageContent | undefined> | PageContent | undefined;
+
+/** The context of the page for a request, or of its form. */
+export const contextOf = (site: Site, request: Request): PageContext => ({
+  ...{ site, request, forms: new FormTokens(request, site), names: new Names(site, request) },
+});
 
 /** The actions of the forms of a page. */
 export interface PageForm {
@@ -49,12 +53,12 @@ export function formEndpoint(route: Route, form: PageForm, site: Site): OpenEndp
     offers: [HTML_TYPE],
     run: async (request) => {
       const entered = new SubmittedForm(request.body?.value);
-      const forms = new FormTokens(request, site);
-      forms.requireOrigin(originOf(site, request.headers.host));
       const method = entered.own('_method') || 'POST';
+      const submitted = { ...contextOf(site, request), method, entered };
+      const { forms } = submitted;
+      forms.requireOrigin();
       const endpoint = ['POST', 'PATCH', 'DELETE'].includes(method) ? route.actions[method] : undefined;
       if (!endpoint) throw methodNotAllowed(METHODS.filter((each) => each in route.actions).join(', '));
-      const submitted = { site, request, method, entered, forms, names: new Names(site, request) };
       try {
         if (request.principal === STRANGER) {
           forms.retained = entered.own('_token');
@@ -101,9 +105,9 @@ async function runFor(endpoint: OpenEndpoint, form: PageForm, submitted: Submitt
 export async function pageReply(
   status: number,
   content: PageContent,
-  { site, request, forms }: Pick<PageContext, 'site' | 'request' | 'forms'>,
+  { site, request, forms }: PageContext,
   foot?: Html,
 ): Promise<Reply & Pick<Required<Reply>, 'headers'>> {
   const body = await pageFor(site, request, content, foot);
-  return { status, headers: [...pageFields(), ...forms.fields], body };
+  return { status, headers: [...pageHeaders({ hasFiles: true }), ...forms.fields], body };
 }

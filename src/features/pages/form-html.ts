@@ -3,7 +3,7 @@ import type { Failure } from '../../errors/problem.js';
 import { type Html, hidden, html, type Part } from '../../formats/html.js';
 import { messageOf } from '../../validation/failure-messages.js';
 import { LONG } from './columns.js';
-import { type FieldKind, type FormField, isAt, type Options, type Texts } from './form-fields.js';
+import { type FormField, isAt, type Options, type Texts } from './form-fields.js';
 import type { FormTokens } from './form-token.js';
 import { capitalized } from './labels.js';
 import { meaningKey, type Named } from './reference-input.js';
@@ -92,12 +92,9 @@ export const boxesOf = (name: string, options: Options, texts: readonly string[]
 const optionsIn = ({ options, choices }: FormField): Options =>
   options ?? choices.map((each) => [String(each), String(each)]);
 
-/** Empty inputs after the items of an array. */
-const EMPTY_ROWS = ['', ''];
-
-/** One input for each item of an array, and empty ones for more. */
+/** One input for each item of an array, and two empty ones for more. */
 const rowsOf = (field: FormField, texts: readonly string[], filled: Filled): Html[] =>
-  [...texts.filter((text) => text !== ''), ...EMPTY_ROWS].map((text, at) => {
+  [...texts.filter((text) => text !== ''), '', ''].map((text, at) => {
     const attributes = html`name="${field.name}" aria-label="${field.label} ${at + 1}"`;
     return html`${control(field, text, filled, attributes)}\n`;
   });
@@ -122,13 +119,10 @@ function control(field: FormField, text: string, filled: Filled, attributes: Htm
   if (kind === 'reference') return referenceControl(field, text, filled, attributes);
   if (kind === 'flag') return select(Object.entries(YES_OR_NO), text, attributes);
   if (kind === 'choice') return select(optionsIn(field), text, attributes);
-  if (LINES.includes(kind) || /[\r\n]/.test(text))
+  if (['long', 'json', 'others'].includes(kind) || /[\r\n]/.test(text))
     return html`<textarea rows="${kind === 'long' ? 3 : 5}" ${attributes}>\n${text}</textarea>`;
   return html`<input ${typeOf(field, text)} ${attributes} value="${kind === 'secret' ? '' : text}">`;
 }
-
-/** The kinds of values with several lines. */
-const LINES: readonly FieldKind[] = ['long', 'json', 'others'];
 
 /** The type of an input, and its attributes. */
 function typeOf({ kind, item }: FormField, text: string): Html {

@@ -1,6 +1,6 @@
 import { STRANGER } from '../../auth/principal.js';
 import { perResource, type Resource } from '../../collection/resource.js';
-import type { Body, Request } from '../../http/request.js';
+import type { Request } from '../../http/request.js';
 import { type JsonObject, member } from '../../json.js';
 import { grantFields, grantsFor, type Verb } from '../../policy/policy.js';
 import { type FormField, formFields } from './form-fields.js';
@@ -8,7 +8,6 @@ import { collectionLabel } from './labels.js';
 import type { Crumb, PageContent, PageContext } from './layout.js';
 import type { Names } from './names.js';
 import { collectionOf } from './site.js';
-import { type Check, jsonPatchOf, type Submitted } from './submitted-form.js';
 
 /** The records that forms create and change. */
 export interface FormModel {
@@ -25,10 +24,6 @@ export interface FormModel {
   readonly titleOf: (record: JsonObject, names: Names) => string;
   /** The pages above that of a record, or of a new one. */
   readonly crumbs: (context: PageContext, record?: JsonObject) => Promise<readonly Crumb[]>;
-  /** The body of a PATCH with what was changed. */
-  readonly changesIn: (submitted: Submitted) => Promise<Body>;
-  /** Absent: only the action knows the rules. */
-  readonly check?: Check;
   /** The page that shows the secret of a new one, or another secret; undefined: there is none. */
   readonly secretPage?: (record: JsonObject, context: PageContext) => PageContent | undefined;
 }
@@ -52,13 +47,10 @@ export const editableOf = perResource((resource): FormModel => {
     const isSettable = (field: string) => !set || set.has(field) || field === 'current_password';
     return all.filter(({ path: [field = ''] }) => !omitted.includes(field) && isSettable(field));
   };
-  const check: Check = (input, { site, request }) => collectionOf(site, name)!.as(request).check(input);
   return {
     ...{ name, singular, removal: 'Delete', resource, fields },
     titleOf: (record, names) => names.titleOf(resource, record),
     crumbs: (context, record) => crumbsTo(resource, context, record),
-    changesIn: (submitted) => jsonPatchOf(name, submitted, fields(submitted.request, 'update'), check),
-    check,
   };
 });
 

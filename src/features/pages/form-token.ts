@@ -2,7 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { isEqual, readCookie, writeCookie } from '../../auth/cookies.js';
 import type { Request } from '../../http/request.js';
 import { invalidForm } from './errors.js';
-import type { Site } from './site.js';
+import { originOf, type Site } from './site.js';
 
 const FORM_COOKIE = 'plinth_form';
 
@@ -20,7 +20,7 @@ export class FormTokens {
 
   constructor(
     readonly request: Pick<Request, 'headers' | 'principal'>,
-    readonly site: Pick<Site, 'isSecure'>,
+    readonly site: Site,
   ) {
     this.#known = readCookie(request.headers.cookie, FORM_COOKIE, site.isSecure);
     this.#secret = this.#known ?? randomBytes(18).toString('base64url');
@@ -40,12 +40,11 @@ export class FormTokens {
 
   /**
    * Throws 403 unless a browser says that a page of this service submits the form, which no page of another origin can pretend:
-   * in Sec-Fetch-Site, or on an address that is not secure in Origin. `origin` is the public one; behind a proxy the Host may be
-   * another.
+   * in Sec-Fetch-Site, or on an address that is not secure in Origin. Behind a proxy the Host may not be that of the public origin.
    */
-  requireOrigin(origin: string): void {
+  requireOrigin(): void {
     const { origin: from, host, 'sec-fetch-site': site } = this.request.headers;
-    const own = [origin, `${this.site.isSecure ? 'https' : 'http'}://${host}`];
+    const own = [originOf(this.site, host), `${this.site.isSecure ? 'https' : 'http'}://${host}`];
     if (site === undefined ? !own.includes(from ?? '') : site !== 'same-origin') throw invalidForm();
   }
 

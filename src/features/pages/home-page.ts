@@ -26,9 +26,7 @@ export const homePage: Page = {
     if (text !== '') return searchPage(text, shown);
     const { site, request, json, names } = shown;
     const listed = listedFor(site, request);
-    const programs = Object.entries(json.links as Record<string, string>).filter(
-      ([name]) => name in PROGRAMS,
-    );
+    const links = json.links as Readonly<Record<string, string>>;
     const [rows, events, concerns] = await Promise.all([
       Promise.all(listed.map((collection) => row(collection, shown))),
       newestEvents(site, request, MAX_CHANGES),
@@ -39,7 +37,7 @@ export const homePage: Page = {
       tools: declarationLink(shown, 'Declare a collection'),
       body: html`<div class="cols"><div>${byGroup(listed, (_, at) => rows[at]!).map(([group, items]) => html`<h2>${group}</h2><div class="scroll"><table class="list"><tbody>${items}</tbody></table></div>`)}</div><div>${concerns}${events.length > 0 && html`<h2>Last changes</h2>${await eventsList(names, events)}`}
 <h2>For programs</h2>
-<ul>${programs.map(([name, href]) => html`<li><a href="${href}">${PROGRAMS[name]}</a></li>`)}</ul></div></div>`,
+<ul>${Object.entries(PROGRAMS).map(([name, label]) => links[name] && html`<li><a href="${links[name]}">${label}</a></li>`)}</ul></div></div>`,
     };
   },
 };

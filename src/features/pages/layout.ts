@@ -49,6 +49,7 @@ export async function pageFor(
   reads = true,
 ): Promise<string> {
   const [menu, caller] = await Promise.all([navigation(site, request, reads), whoIs(site, request, reads)]);
+  const done = request.query.parameters.get('_done') ?? '';
   const heading = cellOf(title, MAX_NAME_CHARACTERS);
   return htmlDocument(
     heading === site.name ? heading : `${heading} · ${site.name}`,
@@ -58,7 +59,7 @@ ${searchForm(site, request)}<a class="menu" href="#menu">Menu</a><p>${caller}</p
 <main id="main">
 ${crumbs.length > 0 && html`<nav class="crumbs" aria-label="Path"><ol>${crumbs.map(({ text, href }) => html`<li><a href="${href}">${cellOf(text)}</a></li>`)}</ol></nav>`}
 <div class="head"><h1>${heading}</h1>${tools}</div>
-${statusOf(request)}${body}
+${Object.hasOwn(DONE, done) && html`<p class="note" role="status">${DONE[done]}</p>`}${body}
 </main>
 ${menu}
 ${foot && html`<footer class="foot">${foot}</footer>`}</div>`,
@@ -105,8 +106,3 @@ const DONE: Readonly<Record<string, string>> = {
   revoked: 'Revoked.',
   sent: 'The delivery is due now.',
 };
-
-function statusOf({ query }: Caller): Part {
-  const done = query.parameters.get('_done') ?? '';
-  return Object.hasOwn(DONE, done) && html`<p class="note" role="status">${DONE[done]}</p>`;
-}

@@ -1,4 +1,4 @@
-import type { Kind, KindPage } from '../../api/kind.js';
+import type { Kind } from '../../api/kind.js';
 import { knownScopes } from '../../auth/user-scopes.js';
 import type { Resource } from '../../collection/resource.js';
 import { html } from '../../formats/html.js';
@@ -6,64 +6,56 @@ import { actorHtml, readActors } from './change-author.js';
 import { formFields } from './form-fields.js';
 import { button } from './form-html.js';
 import type { FormModel } from './form-model.js';
-import type { PageContent } from './layout.js';
 import { facts } from './list-table.js';
 import type { Page, PageOptions } from './pages.js';
 import { recordForm } from './record-form-actions.js';
 import { newRecordPage, recordContent } from './record-forms.js';
 import { crumbsAbove, thingsPage } from './service-pages.js';
-import { assignmentsOf } from './submitted-form.js';
 
 /** The pages that create, list, change and delete managed resources, and the form that creates another secret. */
 export function managedPages(kind: Kind, resources: readonly Resource[]): Readonly<Record<string, Page>> {
   const { path, singular, page } = kind;
-  if (!page) return {};
-  const model = modelOf(kind, page, resources);
-  const list = thingsPage(page.columns, singular, page.user);
+  const { columns, user, links = {}, buttons = {} } = page;
+  const model = modelOf(kind, resources);
+  const list = thingsPage(columns, singular, user);
   const form = recordForm(model);
+  const one = (shown: PageOptions) => {
+    const { site, request, json, forms, may, names } = shown;
+    const self = `${site.prefix}${path}/${String(json.id)}`;
+    return recordContent(model, shown, async () => {
+      const subject = user === undefined ? undefined : json[user];
+      await readActors(names, [subject]);
+      const shownAs = { [user ?? '']: actorHtml(names, subject) };
+      const fields = model.fields(request, 'update');
+      const setting = fields.map(
+        ({ name, schema: { 'x-button': label, const: value } }) =>
+          label !== undefined &&
+          button(self, label, forms, { _method: 'PATCH', [name]: JSON.stringify(value) }),
+      );
+      const others = Object.entries(buttons).map(([name, label]) => button(`${self}/${name}`, label, forms));
+      const more = Object.entries(links).map(
+        ([name, text]) => html`<p><a href="${self}/${name}">${text}</a></p>\n`,
+      );
+      return {
+        tools: html`${may('PATCH') && [setting, others]}`,
+        body: html`${facts(json, shownAs)}\n${more}`,
+      };
+    });
+  };
   return {
     [path]: {
       content: (shown) =>
         shown.request.query.parameters.has('_new') ? newRecordPage(model, shown) : list.content!(shown),
       form,
     },
-    [`${path}/:id`]: { content: (shown) => onePage(path, page, model, shown), form },
+    [`${path}/:id`]: { content: one, form },
     [`${path}/:id/rotate`]: { form: { next: form.next } },
   };
 }
 
-function onePage(
-  path: string,
-  { user, links = {}, buttons = {} }: KindPage,
-  model: FormModel,
-  shown: PageOptions,
-): Promise<PageContent> {
-  const { site, request, json, forms, may, names } = shown;
-  const self = `${site.prefix}${path}/${String(json.id)}`;
-  return recordContent(model, shown, may, async () => {
-    const subject = user === undefined ? undefined : json[user];
-    await readActors(names, [subject]);
-    const shownAs = { [user ?? '']: actorHtml(names, subject) };
-    const fields = model.fields(request, 'update');
-    const setting = fields.map(
-      ({ name, schema: { 'x-button': label, const: value } }) =>
-        label !== undefined &&
-        button(self, label, forms, { _method: 'PATCH', [name]: JSON.stringify(value) }),
-    );
-    const others = Object.entries(buttons).map(([name, label]) => button(`${self}/${name}`, label, forms));
-    const more = Object.entries(links).map(
-      ([name, text]) => html`<p><a href="${self}/${name}">${text}</a></p>\n`,
-    );
-    return {
-      tools: html`${may('PATCH') && [setting, others]}`,
-      body: html`${facts(json, shownAs)}\n${more}`,
-    };
-  });
-}
-
-function modelOf(kind: Kind, page: KindPage, resources: readonly Resource[]): FormModel {
+function modelOf(kind: Kind, resources: readonly Resource[]): FormModel {
   const { path, singular, secret } = kind;
-  const { columns, inputs, user = '', removal = 'Delete' } = page;
+  const { columns, inputs, user = '', removal = 'Delete' } = kind.page;
   const owner = resources.find((resource) => resource.owner);
   const schema = kind.input(resources.map(({ name }) => name));
   const added = Object.entries(inputs(knownScopes(resources))).map(([name, keywords]) => {
@@ -77,7 +69,6 @@ function modelOf(kind: Kind, page: KindPage, resources: readonly Resource[]): Fo
     fields: () => fields,
     titleOf: (record) => String(record[columns[0]!]),
     crumbs: async ({ site }) => crumbsAbove(site, `${path}/:id`),
-    changesIn: (submitted) => assignmentsOf(submitted, fields),
     secretPage: ({ id, [secret ?? '']: shown }, { site }) => {
       const href = `${site.prefix}${path}/${String(id)}`;
       if (typeof shown !== 'string') return undefined;

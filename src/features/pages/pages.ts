@@ -5,12 +5,10 @@ import { type Reply, withoutField } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
 import type { Action, OpenEndpoint, Route } from '../../http/router.js';
 import type { JsonObject } from '../../json.js';
-import { formEndpoint, type PageForm, pageReply } from './form-action.js';
-import { FormTokens } from './form-token.js';
+import { contextOf, formEndpoint, type PageForm, pageReply } from './form-action.js';
 import { formatLinks } from './format-links.js';
 import { hostOf, jsonOf } from './inner-read.js';
 import type { PageContent, PageContext } from './layout.js';
-import { Names } from './names.js';
 import { mayUse, type Site } from './site.js';
 
 /** The content of a page. */
@@ -26,10 +24,7 @@ export interface Page {
   /** The query as the action reads it. */
   readonly query?: (query: Query) => string;
   /** The reply of an address that means no page; undefined: it means the page. */
-  readonly other?: (
-    context: Pick<PageOptions, 'site' | 'request'>,
-    get: Action,
-  ) => Promise<Reply | undefined>;
+  readonly other?: (context: PageContext, get: Action) => Promise<Reply | undefined>;
   /** The path of the JSON that the page shows, if it is not that of its own action. */
   readonly source?: string;
   /** The action distinguishes pages from JSON: in their validators, and if there is no record. */
@@ -37,10 +32,7 @@ export interface Page {
   /** Absent: the address has a form alone. */
   readonly content?: (shown: PageOptions) => Promise<PageContent> | PageContent;
   /** The page with the form whose query the action refuses; undefined: the problem is a page of its own. */
-  readonly refused?: (
-    problem: Problem,
-    context: Pick<PageOptions, 'site' | 'request'>,
-  ) => Promise<PageContent> | undefined;
+  readonly refused?: (problem: Problem, context: PageContext) => Promise<PageContent> | undefined;
   /** The actions of the page's forms. */
   readonly form?: PageForm;
 }
@@ -50,29 +42,21 @@ export function withPage(route: Route, page: Page, site: Site): Route {
   const { GET: get } = route.actions;
   const form = page.form && { form: formEndpoint(route, page.form, site) };
   if (!get || !page.content) return { ...route, ...form };
-  const shown = { ...get, page: (request: Request) => show(get, page, { site, request }, route) };
+  const shown = { ...get, page: (request: Request) => show(get, page, contextOf(site, request), route) };
   return { ...route, actions: { ...route.actions, GET: shown }, ...form };
 }
 
 /** Adds HTML to the offered media types: after JSON, and for clients that accept any text after event streams. */
 export function withHtml(offers: readonly string[] = []): string[] {
   if (offers.includes(HTML_TYPE)) return [...offers];
-  return offers.includes('text/event-stream')
-    ? [...offers, HTML_TYPE]
-    : [...offers.slice(0, 1), HTML_TYPE, ...offers.slice(1)];
+  return offers.toSpliced(offers.includes('text/event-stream') ? offers.length : 1, 0, HTML_TYPE);
 }
 
-async function show(
-  get: OpenEndpoint,
-  page: Page,
-  context: Pick<PageOptions, 'site' | 'request'>,
-  { path }: Route,
-): Promise<Reply> {
+async function show(get: OpenEndpoint, page: Page, context: PageContext, { path }: Route): Promise<Reply> {
   const { request, site } = context;
   const other = await page.other?.(context, get);
   if (other) return other;
   const query = page.query ? new Query(page.query(request.query)) : request.query;
-  const forms = new FormTokens(request, site);
   const source = page.source === undefined ? get : site.routes.get(page.source)!.actions.GET!;
   let reply: Reply;
   try {
@@ -85,16 +69,15 @@ async function show(
   } catch (error) {
     const content = error instanceof Problem ? await page.refused?.(error, context) : undefined;
     if (!content) throw error;
-    return pageReply((error as Problem).status, content, { ...context, forms });
+    return pageReply((error as Problem).status, content, context);
   }
   if (reply.status !== 200) return reply;
   const json = (await jsonOf(reply))!;
   const may = (method: string) => mayUse(site, request, path, method, request.params);
-  const names = new Names(site, request);
-  const content = await page.content!({ ...context, json, forms, may, names });
+  const content = await page.content!({ ...context, json, may });
   const at = { ...request, path: page.source ?? request.path };
   const foot = formatLinks(site, at, query.text, source.offers ?? []);
-  const shown = await pageReply(200, content, { ...context, forms }, foot);
+  const shown = await pageReply(200, content, context, foot);
   if (!page.isRecord) return shown;
   const validators = withoutField(withoutField(reply.headers, 'Content-Type'), 'Cache-Control');
   return { ...shown, headers: [...shown.headers, ...validators] };

@@ -12,11 +12,11 @@ import { readAs } from './inner-read.js';
 import type { PageContent } from './layout.js';
 import { formPage } from './record-forms.js';
 import { hasSignIn, signInHref } from './site.js';
-import { bodyOf, recordOf, type Submitted, valuesIn } from './submitted-form.js';
+import { assignmentsOf, bodyOf, jsonPatchOf, recordOf, type Submitted, valuesIn } from './submitted-form.js';
 
 /** The forms that create, change and delete a record. */
 export function recordForm(model: FormModel): PageForm {
-  const { name, fields, changesIn, check, secretPage, removal } = model;
+  const { name, resource, fields, secretPage, removal } = model;
   return {
     before: ({ site, request, method, entered }) =>
       method === 'PATCH' && entered.changed(fields(request, 'update')).length === 0
@@ -24,8 +24,10 @@ export function recordForm(model: FormModel): PageForm {
         : undefined,
     bodyOf: async (submitted) => {
       const { method, request } = submitted;
-      if (method !== 'POST') return method === 'PATCH' ? changesIn(submitted) : undefined;
-      return bodyOf(JSON_TYPE, recordOf(await valuesIn(submitted, fields(request, 'create'), check)));
+      if (method === 'DELETE') return undefined;
+      const own = fields(request, method === 'POST' ? 'create' : 'update');
+      if (method === 'POST') return bodyOf(JSON_TYPE, recordOf(await valuesIn(submitted, own, resource)));
+      return resource ? jsonPatchOf(resource, submitted, own) : assignmentsOf(submitted, own);
     },
     next: ({ headers, body }, submitted) => {
       const { method, request, site } = submitted;

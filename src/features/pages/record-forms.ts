@@ -72,10 +72,9 @@ export async function newRecordPage(model: FormModel, shown: PageContext): Promi
 export async function recordContent(
   model: FormModel,
   shown: PageOptions,
-  may: (method: 'PATCH' | 'DELETE') => boolean,
   content: () => Promise<Pick<PageContent, 'tools' | 'body'>>,
 ): Promise<PageContent> {
-  const { site, request, json, names } = shown;
+  const { site, request, json, names, may } = shown;
   const given = request.query.parameters;
   if (given.has('_edit') && may('PATCH')) {
     let left = MAX_FORM_CHARACTERS;

@@ -57,7 +57,7 @@ export function recordPage(resource: Resource): Page {
 <div>${changes}</div></div>`,
         };
       };
-      return recordContent(editable, shown, may, content);
+      return recordContent(editable, { ...shown, may }, content);
     },
   };
 }

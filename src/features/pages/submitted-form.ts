@@ -1,3 +1,4 @@
+import type { Resource } from '../../collection/resource.js';
 import { invalid } from '../../errors/input-errors.js';
 import type { Failure } from '../../errors/problem.js';
 import { badRequest } from '../../errors/request-errors.js';
@@ -10,6 +11,7 @@ import { digestOf, type FormField, failuresIn, fieldValue, isAt, pointerTo } fro
 import { readAs } from './inner-read.js';
 import type { PageContext } from './layout.js';
 import { findNamed, meaningKey, type Named } from './reference-input.js';
+import { collectionOf } from './site.js';
 
 const MAX_ENTRIES = 2000;
 /** Names and ids of a form that are looked up, each by a few inner requests. */
@@ -96,14 +98,14 @@ function setAt(record: JsonObject, [name = '', ...rest]: readonly string[], valu
   else setMember(record, name, own);
 }
 
-/** Throws 400 with the faults of a record by the rules of its collection. */
-export type Check = (record: JsonObject, submitted: Submitted) => void;
-
-/** The values that were entered. Rejects with 400 and every failure, with those that `check` finds in the other fields. */
+/**
+ * The values that were entered. Rejects with 400 and every failure, with those by the rules of the records of `resource` in the other
+ * fields; absent: only the action knows the rules.
+ */
 export async function valuesIn(
   submitted: Submitted,
   fields: readonly FormField[],
-  check?: Check,
+  resource?: Resource,
 ): Promise<Values> {
   const failures: Failure[] = [];
   const values: (readonly [FormField, Json | undefined])[] = [];
@@ -118,7 +120,7 @@ export async function valuesIn(
     }
   if (failures.length === 0) return values;
   try {
-    check?.(recordOf(values), submitted);
+    if (resource) collectionOf(submitted.site, resource.name)!.as(submitted.request).check(recordOf(values));
   } catch (error) {
     failures.push(...failuresIn(error).filter(({ path }) => values.some(([field]) => isAt(field, path))));
   }
@@ -155,8 +157,6 @@ async function oneValue(field: FormField, text: string, submitted: Submitted): P
       return /[Zz]$|[+-]\d\d:\d\d$/.test(text) ? text : `${text}Z`;
     case 'choice':
       return (field.choices.find((each) => String(each) === text) ?? text) as Json;
-    case 'secret':
-      return text;
     default:
       return scalarIn(field.item, field.isList ? trimmed : text);
   }
@@ -207,19 +207,18 @@ export async function assignmentsOf(submitted: Submitted, fields: readonly FormF
  * were emptied are removed. Rejects with 400.
  */
 export async function jsonPatchOf(
-  collection: string,
+  resource: Resource,
   submitted: Submitted,
   fields: readonly FormField[],
-  check: Check,
 ): Promise<Body> {
   const { site, request, entered } = submitted;
   const changed = entered.changed(fields);
-  const record = (await readAs(site, request, `/${collection}/:id`, {}, request.params.id)) ?? {};
+  const record = (await readAs(site, request, `/${resource.name}/:id`, {}, request.params.id)) ?? {};
   // A record may have references to records that the caller may not read, which a write leaves as they are.
   for (const field of changed.filter(({ to }) => to !== undefined))
     for (const id of [fieldValue(record, field) ?? []].flat().map(String))
       entered.named.set(meaningKey(field, id), { id });
-  const after = recordOf(await valuesIn(submitted, changed, check), { ...record });
+  const after = recordOf(await valuesIn(submitted, changed, resource), { ...record });
   const operations = Object.keys({ ...record, ...after }).flatMap((name) => {
     const value = member(after, name);
     if (value === member(record, name)) return [];
