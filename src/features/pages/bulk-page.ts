@@ -20,10 +20,7 @@ import { bodyOf, type Submitted, valuesIn } from './submitted-form.js';
 const MAX_CHOSEN = 100;
 
 /** The form around a list by which chosen records are changed or deleted; undefined: the caller may do neither. */
-export function bulkBar(
-  resource: Resource,
-  { forms, site, request }: PageContext,
-): ((table: Html) => Html) | undefined {
+export function bulkBar(resource: Resource, { forms, site, request }: PageContext) {
   const may = (method: 'PATCH' | 'DELETE') => mayWrite(site, request, resource, method);
   if (!may('PATCH') && !may('DELETE')) return undefined;
   const fields = fieldsOf(resource, request);
@@ -37,7 +34,7 @@ export function bulkBar(
   const { id } = request.params;
   const above = id !== undefined && resource.parent && { [conditionName(resource.parent.field)]: id };
   const form = openForm(view.hrefWith({ ...above }), forms);
-  return (table) =>
+  return (table: Html) =>
     html`${form}${table}<div class="bulk tools"><span id="chosen">Change chosen ${wordsOf(resource.name)} together</span> ${edit}${remove}</div></form>`;
 }
 
@@ -55,10 +52,7 @@ export function bulkPage(resource: Resource, creation: PageForm): PageForm {
   return {
     before: (submitted) =>
       submitted.entered.texts.has('_bulk') ? confirmation(resource, submitted) : undefined,
-    queryOf: (submitted) =>
-      isBulk(submitted)
-        ? String(new URLSearchParams({ [conditionName('id', 'in')]: idsIn(submitted).join(',') }))
-        : '',
+    queryOf: (submitted) => (isBulk(submitted) ? String(new URLSearchParams(chosenIn(submitted))) : ''),
     bodyOf: async (submitted) => {
       if (!isBulk(submitted) && submitted.method !== 'POST') throw filterRequired(submitted.method);
       if (!isBulk(submitted)) return creation.bodyOf!(submitted);
@@ -83,8 +77,10 @@ export function bulkPage(resource: Resource, creation: PageForm): PageForm {
   };
 }
 
-const idsIn = ({ entered }: Submitted): readonly string[] =>
-  (entered.texts.get('_id') ?? []).slice(0, MAX_CHOSEN);
+/** The condition that the chosen records meet. */
+const chosenIn = ({ entered }: Submitted) => ({
+  [conditionName('id', 'in')]: (entered.texts.get('_id') ?? []).slice(0, MAX_CHOSEN).join(','),
+});
 
 const chosenField = (resource: Resource, { entered, request }: Submitted): FormField => {
   const field = fieldsOf(resource, request).find(({ name }) => name === entered.own('_field'));
@@ -101,10 +97,8 @@ async function confirmation(
   const { site, request, forms, entered } = submitted;
   const isDeletion = (entered.own('_bulk') || submitted.method) === 'DELETE';
   const [verb, write] = isDeletion ? (['Delete', 'remove'] as const) : (['Change', 'update'] as const);
-  const { choices } = await choicesIn(site, request, resource, {
-    [conditionName('id', 'in')]: idsIn(submitted).join(','),
-    limit: String(MAX_CHOSEN),
-  });
+  const query = { ...chosenIn(submitted), limit: String(MAX_CHOSEN) };
+  const { choices } = await choicesIn(site, request, resource, query);
   const collection = collectionOf(site, resource.name)!.as(request);
   const writes = await Promise.all(choices.map(([id]) => collection.writesOf?.(id)));
   const isPermitted = (at: number) => writes[at]?.[write] ?? true;

@@ -1,4 +1,4 @@
-import { type Change, newestChanges } from '../../actions/history.js';
+import { newestChanges } from '../../actions/history.js';
 import type { Resource } from '../../collection/resource.js';
 import { type Html, html, type Part } from '../../formats/html.js';
 import { isObject, type Json, type JsonObject } from '../../json.js';
@@ -12,16 +12,12 @@ import { linkTo, timeHtml } from './values.js';
 /** Reads the names of those who made some changes, as far as the caller may read these users. */
 export async function readActors(names: Names, actors: readonly (Json | undefined)[]): Promise<void> {
   const owners = ownersOf(names.site);
-  if (owners) await names.read(owners.name, new Set(actors.map(String)));
+  if (owners) await names.read(owners.name, actors.map(String));
 }
 
 /** The newest changes of the record of a page, with the names of their actors; none: the caller may not read the events. */
-export async function changesOf(
-  { name }: Resource,
-  { site, request, names }: PageContext,
-): Promise<readonly Change[]> {
-  const { feed } = site;
-  const changes = feed ? await newestChanges(collectionOf(site, name)!, request, feed) : [];
+export async function changesOf({ name }: Resource, { site, request, names }: PageContext) {
+  const changes = site.feed ? await newestChanges(collectionOf(site, name)!, request, site.feed) : [];
   const actors = changes.map(({ actor }) => actor);
   await readActors(names, actors);
   return changes;
@@ -46,10 +42,9 @@ export async function eventsList(names: Names, events: readonly JsonObject[]): P
   });
   const actors = events.map(({ actor }) => actor);
   await Promise.all([readActors(names, actors), ...readTitles]);
-  const items = events.map((event) => {
-    const { type, subject, time, actor, data, previous } = event;
+  const items = events.map(({ type, subject, time, actor, data, previous }) => {
     const [collection = '', verb = ''] = String(type).split('.');
-    const resource = resourceOf(event);
+    const resource = collectionOf(names.site, collection)?.resource;
     // The last name that an event of the record shows, without a link to a record that is deleted.
     const own = events.filter((each) => each.subject === subject);
     const last = own.map((each) => each.data).find(isObject);

@@ -3,7 +3,7 @@ import { type Html, hidden, html, type Part } from '../../formats/html.js';
 import type { JsonObject } from '../../json.js';
 import { hasGroups } from '../../list/read-groups.js';
 import { bulkBar, bulkPage } from './bulk-page.js';
-import { columnsOf, labelOf, listColumns, undeclared, undeclaredNames } from './columns.js';
+import { columnsOf, labelOf, listColumns, undeclaredNames } from './columns.js';
 import { declarationLink } from './declaration-page.js';
 import { EXPORT, exportReply } from './export.js';
 import { filterChips, filterPage } from './filter-page.js';
@@ -11,7 +11,7 @@ import { boxesOf } from './form-html.js';
 import { crumbsTo, editableOf } from './form-model.js';
 import { groupsNav, groupsPage } from './groups-page.js';
 import { collectionLabel, wordsOf } from './labels.js';
-import type { Crumb, PageContent } from './layout.js';
+import type { PageContent } from './layout.js';
 import { ListView, listQueryOf } from './list-query.js';
 import { recordsTable } from './list-table.js';
 import type { Page, PageOptions } from './pages.js';
@@ -26,10 +26,11 @@ export function listPage(resource: Resource): Page {
     other: (context, list) => exportReply(resource, context, list),
     content: (shown) => contentOf(resource, shown),
     // Also refused: fields that access rules show of no record.
-    refused: (problem, { site, request }) => {
+    refused: async (problem, { site, request }) => {
       if (problem.status !== 400 && problem.code !== 'FIELDS_DENIED') return undefined;
       const view = new ListView(resource, site, request);
-      return filterPage(view, request, [{ text: collectionLabel(resource.name), href: view.path }], problem);
+      const crumbs = [{ text: collectionLabel(resource.name), href: view.path }];
+      return { ...(await filterPage(view, request, problem)), crumbs };
     },
     form: bulkPage(resource, recordForm(editableOf(resource))),
   };
@@ -43,12 +44,12 @@ async function contentOf(resource: Resource, shown: PageOptions): Promise<PageCo
   const canCreate = mayWrite(site, request, resource, 'POST', request.params.id);
   if (given.has('_new') && canCreate) return newRecordPage(editableOf(resource), shown);
   if (given.has('_filter')) {
-    const page = await filterPage(view, request, crumbs);
-    return { ...page, body: html`${page.body}${groupsNav(view)}` };
+    const page = await filterPage(view, request);
+    return { ...page, crumbs, body: html`${page.body}${groupsNav(view)}` };
   }
   const { data, meta, links } = json as unknown as ListJson;
-  if (hasGroups(view.parameters)) return groupsPage(view, data, names, crumbs);
-  if (given.has('_columns')) return columnsPage(view, data, crumbs);
+  if (hasGroups(view.parameters)) return { ...(await groupsPage(view, data, names)), crumbs };
+  if (given.has('_columns')) return { ...columnsPage(view, data), crumbs };
   await names.readFor(resource, data);
   const above = request.params.id === undefined ? undefined : resource.parent?.field;
   const columns = listColumns(resource, view.chosen, data).filter(
@@ -88,17 +89,14 @@ function searchBar(view: ListView, summary: Html): Html {
 }
 
 /** The page on which people choose the columns of a list, which the address has in `fields`. */
-function columnsPage(view: ListView, data: readonly JsonObject[], crumbs: readonly Crumb[]): PageContent {
+function columnsPage(view: ListView, data: readonly JsonObject[]): PageContent {
   const { resource, chosen, path } = view;
   const shown = chosen ?? listColumns(resource, undefined, data).map(({ name }) => name);
   const rest = undeclaredNames(resource, data).filter((name) => !/[,\\]/.test(name));
-  const columns = [...columnsOf(resource), ...rest.map(undeclared)].filter(
-    ({ name }) => name !== resource.display,
-  );
-  const options = columns.map(({ name, label }) => [name, label] as const);
+  const all = [...columnsOf(resource).map(({ name }) => name), ...rest];
+  const options = listColumns(resource, all, data).map(({ name, label }) => [name, label] as const);
   return {
     title: `Columns of ${wordsOf(resource.name)}`,
-    crumbs,
     body: html`<form class="edit" action="${path}">${view.without('fields')}${hidden('fields', resource.display ?? 'id')}
 ${boxesOf('fields', options, shown)}<p><button class="main">Show</button> <a href="${view.hrefWith({ fields: null })}">The usual columns</a></p></form>`,
   };
@@ -131,14 +129,10 @@ function emptyText(view: ListView, canCreate: boolean): Html {
 }
 
 /** Links to the other pages: by number where the number of pages is known. */
-export function pagesNav(
-  links: Readonly<Record<string, string | null>>,
-  { page = 1, totalPages = 0 }: { readonly page?: number; readonly totalPages?: number } = {},
-): Part {
-  const link = (name: string, text: string) => {
-    const href = links[name] ?? undefined;
-    return href && html` <a href="${href}">${text}</a>`;
-  };
+export function pagesNav(links: ListJson['links'], meta: Partial<ListJson['meta']> = {}): Part {
+  const { page = 1, totalPages = 0 } = meta;
+  const link = (name: string, text: string) =>
+    links[name] ? html` <a href="${links[name]}">${text}</a>` : undefined;
   const numbers = [...new Set([1, page - 1, page, page + 1, totalPages])].filter(
     (n) => n >= 1 && n <= totalPages,
   );

@@ -1,5 +1,5 @@
 import { perResource, type Resource } from '../../collection/resource.js';
-import { type Json, type JsonObject, member } from '../../json.js';
+import type { Json, JsonObject } from '../../json.js';
 import { capitalized, fieldLabel } from './labels.js';
 
 /** The keywords of JSON Schema that decide how a field is shown and entered. */
@@ -25,7 +25,7 @@ type Numbers = Readonly<Record<Bound | 'multipleOf', number>>;
 
 /** The ways in which people read the values of a field. Lists show the first ones, in this order, and the others if they are chosen. */
 const COMPARED = ['choice', 'reference', 'date', 'number', 'flag', 'time', 'text'] as const;
-export type ColumnKind = (typeof COMPARED)[number] | 'long' | 'json' | 'plain';
+export type ColumnKind = (typeof COMPARED)[number] | 'long' | 'json';
 
 /** A field as lists and records show it. */
 export interface Column {
@@ -68,7 +68,7 @@ export const columnsOf = perResource(({ schema, writeOnly }): readonly Column[] 
 });
 
 /** A field that no declaration describes. */
-export const undeclared = (name: string): Column => ({ ...fieldColumn(name, {}), kind: 'plain' });
+export const undeclared = (name: string): Column => fieldColumn(name, {});
 
 /** The column of a field; undefined: no declaration describes it. */
 export const columnOf = (resource: Resource, field: string): Column | undefined =>
@@ -117,15 +117,6 @@ const likelyColumns = perResource((resource): readonly Column[] => {
   );
   return compared.sort((a, b) => rank(a) - rank(b));
 });
-
-/** Whether a record has missed a day on which it is due: its first choice is not the last one, such as closed. */
-export function isOverdue(resource: Resource, record: JsonObject, { name, kind, label }: Column): boolean {
-  const day = member(record, name);
-  if (kind !== 'date' || !/\b(due|deadline)\b/i.test(label) || typeof day !== 'string') return false;
-  const state = columnsOf(resource).find((each) => each.kind === 'choice' && !each.isList);
-  const isDone = state !== undefined && member(record, state.name) === state.choices.at(-1);
-  return !isDone && day < new Date().toISOString().slice(0, 10);
-}
 
 /** The label of the column that names the records of a list. */
 export const titleLabel = (resource: Resource): string =>

@@ -1,4 +1,4 @@
-import { canSearch, type Resource } from '../../collection/resource.js';
+import { canSearch } from '../../collection/resource.js';
 import type { Problem } from '../../errors/problem.js';
 import { html, type Part } from '../../formats/html.js';
 import { LIST_OPERATORS, type Operator, operatorsOf } from '../../list/condition.js';
@@ -7,8 +7,8 @@ import { type Column, type ColumnKind, columnOf, columnsOf, labelOf, undeclared 
 import type { FieldKind, FormField, Options } from './form-fields.js';
 import { inputOf, YES_OR_NO } from './form-html.js';
 import type { Caller } from './inner-read.js';
-import { dayText, fieldLabel } from './labels.js';
-import type { Crumb, PageContent } from './layout.js';
+import { dayText, fieldLabel, wordsOf } from './labels.js';
+import type { PageContent } from './layout.js';
 import { DAYS, dayAfter, LAST_DAY, type ListView, NAMED_DAYS } from './list-query.js';
 import type { Names } from './names.js';
 import { fewRecords } from './reference-input.js';
@@ -34,12 +34,7 @@ const SIGNS: Readonly<Record<Operator, string>> = {
 };
 
 /** The form of a list's filters, as they were before. `fault`: why there is no list; a faulty parameter without a field is left out. */
-export async function filterPage(
-  view: ListView,
-  caller: Caller,
-  crumbs: readonly Crumb[],
-  fault?: Problem,
-): Promise<PageContent> {
+export async function filterPage(view: ListView, caller: Caller, fault?: Problem): Promise<PageContent> {
   const columns = await Promise.all(columnsOf(view.resource).map((each) => fieldsFor(view, each, caller)));
   const { parameter = '' } = (fault?.more.details ?? {}) as { readonly parameter?: string };
   const search = canSearch(view.resource) ? [fieldOf('search', 'Search', 'text')] : [];
@@ -48,8 +43,7 @@ export async function filterPage(
   const texts = new Map(fields.map((field) => [field.name, textsIn(field, view)]));
   const inputs = rows.map((row) => row.map((field) => inputOf(field, { id: 'filter', texts })));
   return {
-    title: `Filter and sort ${crumbs.at(-1)!.text.toLowerCase()}`,
-    crumbs,
+    title: `Filter and sort ${wordsOf(view.resource.name)}`,
     body: html`${fault && html`<p class="error" role="alert">${fault.message}</p>\n`}<form class="edit" action="${view.path}">
 ${view.without('page', parameter, ...fields.flatMap(parametersOf))}
 ${inputs.map((row) => (row.length > 1 ? html`<div class="two">${row}</div>` : row))}
@@ -88,8 +82,8 @@ async function fieldsFor(view: ListView, column: Column, caller: Caller): Promis
   const operator = (['in', 'any'] as const).find((each) => own.includes(each));
   const options = operator ? await optionsFor(site, column, caller) : [];
   const choice = { ...fieldOf(conditionName(name, operator), label, 'choice', options), isList: true };
-  const ends = own.includes('gte') ? endsOf(column, ENDS[kind]) : [];
-  const compared = ends.length > 0 ? ends : textField(label, textPath(resource, name, known));
+  const end = own.includes('gte') ? ENDS[kind] : undefined;
+  const compared = end ? endsOf(column, end) : textField(label, textPath(resource, name, known));
   const fields = options.length > 0 ? [choice] : compared;
   const { required, properties } = resource.schema;
   const isOptional = name in properties && !required.includes(name) && own.includes('null');
@@ -106,8 +100,7 @@ async function optionsFor(site: Site, { kind, to, choices }: Column, caller: Cal
 }
 
 /** Two ends; the last day counts as a whole. Days also have words for what people look for most. */
-function endsOf({ name, label }: Column, kind: FieldKind | undefined): FormField[] {
-  if (!kind) return [];
+function endsOf({ name, label }: Column, kind: FieldKind): FormField[] {
   const from = conditionName(name, 'gte');
   const until = kind === 'date' ? LAST_DAY + conditionName(name, 'lt') : conditionName(name, 'lte');
   const ends = [fieldOf(from, `${label} from`, kind), fieldOf(until, `${label} to`, kind)];
@@ -139,12 +132,9 @@ function textsIn(field: FormField, { parameters }: ListView): readonly string[] 
 
 /** The conditions of a list, each with a link that removes it. */
 export async function filterChips(view: ListView, names: Names): Promise<Part> {
-  const { parameters, path, resource } = view;
+  const { parameters, path } = view;
   const chips = [...new Set(parameters.keys())].map(async (name) => {
-    const segments = name.startsWith('filter[') && filterSegments(name);
-    const values = parameters.getAll(name);
-    const text = segments && (await conditionText(resource, segments, values, names));
-    const says = name === 'search' ? `“${values[0]}”` : text;
+    const says = await conditionText(view, name, names);
     return says
       ? html`<span class="chip">${says} <a href="${view.hrefWith({ [name]: null })}" aria-label="Remove the filter: ${says}">✕</a></span>`
       : [];
@@ -153,18 +143,18 @@ export async function filterChips(view: ListView, names: Names): Promise<Part> {
   return shown.length > 0 && html`${shown}<a href="${path}">Clear all</a>`;
 }
 
-async function conditionText(
-  resource: Resource,
-  segments: readonly string[],
-  values: readonly string[],
-  names: Names,
-): Promise<string> {
+/** A condition of a list in words; undefined: the parameter is none. */
+async function conditionText({ parameters, resource }: ListView, name: string, names: Names) {
+  const values = parameters.getAll(name);
+  if (name === 'search') return `“${values[0]}”`;
+  const segments = name.startsWith('filter[') && filterSegments(name);
+  if (!segments) return undefined;
   const last = segments.at(-1)!;
   const operator = segments.length > 1 && Object.hasOwn(SIGNS, last) ? (last as Operator) : undefined;
   const [field = '', ...rest] = (operator ? segments.slice(0, -1) : segments).map(unescapeName);
   const label = [labelOf(resource, field), ...rest.map((each) => fieldLabel(each).toLowerCase())].join(' ');
   if (operator === 'null') return `${label} is ${values[0] === 'true' ? '' : 'not '}empty`;
-  const { kind = 'plain', to } = columnOf(resource, field) ?? {};
+  const { kind = 'json', to } = columnOf(resource, field) ?? {};
   const isDay = ENDS[kind] === 'date';
   const isEnd = isDay && operator === 'lt';
   const given = LIST_OPERATORS.has(last) ? values.join().split(',') : values;

@@ -1,12 +1,11 @@
 import type { Resource } from '../../collection/resource.js';
-import { type Html, html, type Part } from '../../formats/html.js';
+import { html, type Part } from '../../formats/html.js';
 import { type JsonObject, member } from '../../json.js';
 import { conditionName, escapeName } from '../../list/query-names.js';
 import { groupKeys } from '../../list/read-groups.js';
 import { listParameters } from '../../list/read-list.js';
 import { type ColumnKind, columnOf, labelOf } from './columns.js';
 import { filterChips } from './filter-page.js';
-import type { Crumb, PageContent } from './layout.js';
 import type { ListView } from './list-query.js';
 import { type Head, tableOf } from './list-table.js';
 import type { Names } from './names.js';
@@ -31,12 +30,7 @@ export function groupsNav(view: ListView): Part {
 }
 
 /** The groups of a list. The value of a field leads to the records that have it. */
-export async function groupsPage(
-  view: ListView,
-  data: readonly JsonObject[],
-  known: Names,
-  crumbs: readonly Crumb[],
-): Promise<PageContent> {
+export async function groupsPage(view: ListView, data: readonly JsonObject[], known: Names) {
   const { resource, parameters } = view;
   const names = (parameters.get('group') ?? '').split(',');
   const keys = fieldKeys(resource).filter(({ name }) => names.includes(escapeName(name)));
@@ -53,18 +47,15 @@ export async function groupsPage(
     const href = view.hrefWith({ [condition]: String(value ?? true) }, view.selection);
     return html`<a href="${href}">${text || 'none'}</a>`;
   };
-  const rows = data.map((group) => [
-    ...members.map((name) => cell(group, name)),
-    bar(Number(group.count ?? 0) / max),
-  ]);
+  const rows = data.map((group) => {
+    // A number of records as a part of the largest one: the table has the number beside it.
+    const part = Math.max(1, Math.round((100 * Number(group.count ?? 0)) / max));
+    const bar = html`<svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true"><rect width="${part}" height="8"></rect></svg>`;
+    return [...members.map((name) => cell(group, name)), bar];
+  });
   return {
     title: `By ${by.toLowerCase()}`,
-    crumbs,
     body: html`<div class="chips">${await filterChips(view, known)}<span class="dim">${data.length} ${data.length === 1 ? 'group' : 'groups'}</span> <a href="${view.hrefWith({}, view.selection)}">The records</a></div>
 ${data.length === 0 ? html`<p>There are no groups.</p>` : tableOf([...heads, { label: 'Share', style: 'bar' }], rows)}`,
   };
 }
-
-/** A number of records as a part of the largest one: the table has the number beside it. */
-const bar = (part: number): Html =>
-  html`<svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true"><rect width="${Math.max(1, Math.round(100 * part))}" height="8"></rect></svg>`;

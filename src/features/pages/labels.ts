@@ -39,9 +39,8 @@ export function dayText(text: string): string {
 const MAX_SUMMARY = 100;
 /** Characters of its texts: more than a name that a form looks up has, so that none of these is cut. */
 const MAX_SUMMARY_CHARACTERS = 300;
-/** Characters of a text, and of a nested value. */
-const MAX_TEXT_CHARACTERS = 120;
-const MAX_NESTED_CHARACTERS = 80;
+/** Characters of a cell. */
+const MAX_CELL_CHARACTERS = 120;
 
 /** The cells of a record in a list: the first fields, each cut to a cell. */
 export function summaryOf(record: JsonObject): JsonObject {
@@ -55,11 +54,8 @@ export function summaryOf(record: JsonObject): JsonObject {
 }
 
 /** The text of a cell, without the quotation marks of JSON, up to so many characters. */
-export function cellOf(value: Json | undefined, max = MAX_TEXT_CHARACTERS): string {
-  if (typeof value === 'object' && value !== null) {
-    const text = JSON.stringify(value).slice(0, 2 * MAX_NESTED_CHARACTERS);
-    return cellOf(text.replaceAll('"', ''), MAX_NESTED_CHARACTERS);
-  }
-  const text = String(value ?? '');
+export function cellOf(value: Json | undefined, max = MAX_CELL_CHARACTERS): string {
+  const isNested = typeof value === 'object' && value !== null;
+  const text = isNested ? JSON.stringify(value).replaceAll('"', '') : String(value ?? '');
   return text.length <= max ? text : `${beginningOf(text, max)}…`;
 }

@@ -1,4 +1,4 @@
-import { type Reference, type Resource, referredIds } from '../../collection/resource.js';
+import { type Resource, referredIds } from '../../collection/resource.js';
 import { type JsonObject, member } from '../../json.js';
 import { ofDocument } from '../../limits/turn.js';
 import { isByRecord, readsAll } from '../../policy/policy.js';
@@ -27,31 +27,36 @@ export class Names {
     maxItems = MAX_ITEMS,
     steps = 0,
   ): Promise<void> {
-    const idsIn = (record: JsonObject, reference: Reference) =>
-      referredIds(record, reference).slice(0, maxItems);
     const read = (to: string) => {
       const own = references.filter((each) => each.to === to);
-      const found = records.flatMap((record) => own.flatMap((each) => idsIn(record, each)));
-      return this.read(to, new Set(found.map(({ id }) => id)), steps);
+      const found = records.flatMap((record) =>
+        own.flatMap((each) => referredIds(record, each).slice(0, maxItems)),
+      );
+      const ids = found.map(({ id }) => id);
+      return this.read(to, ids, steps);
     };
     await Promise.all([...new Set(references.map(({ to }) => to))].map(read));
   }
 
   /** Reads the names of some records of a collection. Where access rules decide, a read finds only those of the caller. */
   async read(name: string, ids: Iterable<string>, steps = 0): Promise<void> {
-    const { caller } = this;
     const scoped = collectionOf(this.site, name);
-    if (!scoped || !(isByRecord(scoped.resource) || readsAll(scoped.resource, caller.principal))) return;
+    if (!scoped || !(isByRecord(scoped.resource) || readsAll(scoped.resource, this.caller.principal))) return;
     const { resource } = scoped;
     const fields = titleFields(resource);
     if (fields.length === 0) return;
     // Pages of all callers share statements: with one of its own, a list of records costs twice as much.
-    const collection = scoped.as(caller);
+    const collection = scoped.as(this.caller);
+    // A document may be too large for memory together with others.
+    const partsOf = (record: JsonObject): JsonObject =>
+      Object.fromEntries(
+        ['id', ...fields].map((name) => [name, cellOf(member(record, name), MAX_NAME_CHARACTERS)]),
+      );
     const readOne = async (id: string): Promise<JsonObject[]> => {
       const found = await collection.get(id);
-      return typeof found === 'string' ? [] : [await ofDocument(found.doc, (each) => textsOf(each, fields))];
+      return typeof found === 'string' ? [] : [await ofDocument(found.doc, partsOf)];
     };
-    const unknown = [...ids].filter((id) => ID.test(id) && !this.#names.has(id));
+    const unknown = [...new Set(ids)].filter((id) => ID.test(id) && !this.#names.has(id));
     for (let at = 0; at < unknown.length && this.#names.size < MAX_SHOWN; at += PART) {
       const records = (await Promise.all(unknown.slice(at, at + PART).map(readOne))).flat();
       if (steps < MAX_STEPS) await this.readFor(resource, records, 1, steps + 1);
@@ -90,12 +95,6 @@ export class Names {
     return this.#names.get(id);
   }
 }
-
-/** The parts of a title in a record: a document may be too large for memory together with others. */
-const textsOf = (record: JsonObject, fields: readonly string[]): JsonObject =>
-  Object.fromEntries(
-    ['id', ...fields].map((name) => [name, cellOf(member(record, name), MAX_NAME_CHARACTERS)]),
-  );
 
 /** Whether a form finds a record by this name. One that looks like an id would mean another record. */
 export const isEntered = (name: string): boolean =>

@@ -32,7 +32,7 @@ export interface Page {
   /** Absent: the address has a form alone. */
   readonly content?: (shown: PageOptions) => Promise<PageContent> | PageContent;
   /** The page with the form whose query the action refuses; undefined: the problem is a page of its own. */
-  readonly refused?: (problem: Problem, context: PageContext) => Promise<PageContent> | undefined;
+  readonly refused?: (problem: Problem, context: PageContext) => Promise<PageContent | undefined>;
   /** The actions of the page's forms. */
   readonly form?: PageForm;
 }

@@ -6,15 +6,7 @@ import { conditionName, escapeName } from '../../list/query-names.js';
 import { OWNED } from '../../validation/validation.js';
 import { actorHtml, changesOf } from './change-author.js';
 import { invitationLink } from './collection-page.js';
-import {
-  type Column,
-  columnOf,
-  columnsOf,
-  labelOf,
-  MAX_UNDECLARED,
-  undeclared,
-  undeclaredNames,
-} from './columns.js';
+import { columnOf, columnsOf, labelOf, MAX_UNDECLARED, undeclared, undeclaredNames } from './columns.js';
 import { editableOf } from './form-model.js';
 import { readListAs } from './inner-read.js';
 import { collectionLabel, wordsOf } from './labels.js';
@@ -69,11 +61,13 @@ function fields(resource: Resource, record: JsonObject, { names }: PageOptions):
   );
   const long = declared.filter(({ name, kind }) => kind === 'long' && member(record, name) !== undefined);
   const short = declared.filter(({ kind }) => kind !== 'long');
-  const shown = (column: Column) =>
-    fieldHtml(resource, record, column, wholeHtml(member(record, column.name), column, names));
   const others = undeclaredNames(resource, [record]).map(undeclared);
+  const entries = [...short, ...others].map((column) => {
+    const value = wholeHtml(member(record, column.name), column, names);
+    return [column.label, fieldHtml(resource, record, column, value)] as const;
+  });
   return html`${long.map(({ name, label }) => html`<h2>${label}</h2><p class="long">${cut(String(member(record, name)), MAX_LONG)}</p>\n`)}
-${pairs([...short, ...others].map((column) => [column.label, shown(column)]))}${others.length === MAX_UNDECLARED && html`<p>The JSON representation has all fields.</p>`}`;
+${pairs(entries)}${others.length === MAX_UNDECLARED && html`<p>The JSON representation has all fields.</p>`}`;
 }
 
 /** The first records of each collection that refer to a record, and how many there are, as far as the caller may read them. */

@@ -41,11 +41,7 @@ export async function fewRecords(site: Site, caller: Caller, collection: string 
 }
 
 /** The names that a form offers for its references, by the collection, as far as the caller may read them. */
-export async function offersFor(
-  site: Site,
-  caller: Caller,
-  fields: readonly FormField[],
-): Promise<ReadonlyMap<string, readonly string[]>> {
+export async function offersFor(site: Site, caller: Caller, fields: readonly FormField[]) {
   const collections = new Set(fields.flatMap(({ to }) => to ?? []));
   const offers = [...collections].map(async (to) => {
     const few = await fewRecords(site, caller, to);
