@@ -70,7 +70,10 @@ export function compileInput(
 }
 
 const NO_PASSWORDS = {
-  ...{ password: undefined, currentPassword: undefined, passwordHash: undefined, passwordRules: undefined },
+  password: undefined,
+  currentPassword: undefined,
+  passwordHash: undefined,
+  passwordRules: undefined,
 };
 
 function passwordsIn(

@@ -44,7 +44,8 @@ export function resourcesWithoutRefs(
   const byName = new Map(declarations.map((declaration) => [declaration.name, declaration]));
   const resources = declarations.map((declaration) => ({
     ...resourceOf(declaration, byName, sqlName, typeOf),
-    ...{ prefix, passwordRules },
+    prefix,
+    passwordRules,
     fieldsSince: fieldsSince?.get(declaration.name) ?? new Map<string, number>(),
   }));
   const sortsOf = new Map(

@@ -20,7 +20,10 @@ import { bodyOf, type Submitted, valuesIn } from './submitted-form.js';
 const MAX_CHOSEN = 100;
 
 /** The form around a list by which chosen records are changed or deleted; undefined: the caller may do neither. */
-export function bulkBar(resource: Resource, { forms, site, request }: PageContext) {
+export function bulkBar(
+  resource: Resource,
+  { forms, site, request }: PageContext,
+): ((table: Html) => Html) | undefined {
   const may = (method: 'PATCH' | 'DELETE') => mayWrite(site, request, resource, method);
   if (!may('PATCH') && !may('DELETE')) return undefined;
   const fields = fieldsOf(resource, request);
@@ -34,7 +37,7 @@ export function bulkBar(resource: Resource, { forms, site, request }: PageContex
   const { id } = request.params;
   const above = id !== undefined && resource.parent && { [conditionName(resource.parent.field)]: id };
   const form = openForm(view.hrefWith({ ...above }), forms);
-  return (table: Html) =>
+  return (table) =>
     html`${form}${table}<div class="bulk tools"><span id="chosen">Change chosen ${wordsOf(resource.name)} together</span> ${edit}${remove}</div></form>`;
 }
 
@@ -59,7 +62,7 @@ export function bulkPage(resource: Resource, creation: PageForm): PageForm {
       if (submitted.method !== 'PATCH') return undefined;
       const field = chosenField(resource, submitted);
       const [[, value] = []] = await valuesIn(submitted, [field]);
-      // An empty value that nobody chose would change the records to the default.
+      // A person who forgets the value would otherwise change all records to the default.
       if (value === undefined && !submitted.entered.texts.has('_remove'))
         throw badRequest('Enter a value for the field.');
       return bodyOf(MERGE_PATCH, { [field.path[0]!]: value ?? null });

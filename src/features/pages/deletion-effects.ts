@@ -1,4 +1,5 @@
 import type { Reference, Resource } from '../../collection/resource.js';
+import { Problem } from '../../errors/problem.js';
 import { html } from '../../formats/html.js';
 import { filterName, filterSegment } from '../../list/query-names.js';
 import { relatedOf } from '../../list/relations.js';
@@ -21,6 +22,11 @@ const EFFECTS: Readonly<Record<Reference['onDelete'], string>> = {
 
 /** Records on which a deletion has an effect, by the names in a filter that lead from them to the deleted records. */
 type Affected = Pick<Reference, 'onDelete'> & { readonly resource: Resource; readonly paths: string[][] };
+
+/** A number that takes too long is unknown, as one that the caller does not get. */
+function noneIfRefused(error: unknown): undefined {
+  if (!(error instanceof Problem)) throw error;
+}
 
 /** The effects of a deletion on other records, and their numbers, as far as filters lead and the caller may read the records. */
 export async function effectsOf(deleted: Resource, ids: readonly string[], { site, request }: PageContext) {
@@ -45,8 +51,7 @@ export async function effectsOf(deleted: Resource, ids: readonly string[], { sit
   const effects = [...affected.values()].map(async ({ resource, onDelete, paths }) => {
     const conditions = paths.map((path, at) => [filterName(['or', String(at), ...path]), ids.join()]);
     const query = { ...Object.fromEntries(conditions), limit: '1' };
-    // Also a number that takes too long is unknown.
-    const total = (await readListAs(site, request, `/${resource.name}`, query).catch(() => undefined))?.total;
+    const total = (await readListAs(site, request, `/${resource.name}`, query).catch(noneIfRefused))?.total;
     const isAll = total !== undefined && readsAll(resource, request.principal);
     const text = `${collectionLabel(resource.name)} (${total?.toLocaleString('en')}): ${EFFECTS[onDelete]}`;
     return { isMore: !isAll && onDelete === 'cascade', item: total ? html`<li>${text}</li>` : undefined };
